@@ -1,0 +1,2 @@
+// Package dedupe is Interlock's engine.
+package dedupe

@@ -1,0 +1,107 @@
+package dedupe
+
+import (
+	"context"
+	"time"
+)
+
+// Store keeps one record for each guarded key and grants each key to one owner at a time. The
+// package storetest holds what every Store must do.
+//
+// All methods are safe for concurrent use. Each returns within the store's own budget, and earlier
+// when ctx is done; what was sent by then may still take effect. Each may be carried out twice with
+// the same arguments and then has the result of having been carried out once, because clients send
+// a command again when its reply is lost. Only the store's clock decides what has expired.
+//
+// Errors: [ErrStoreUnavailable] joined with the cause when the store could not be asked,
+// [ErrRecordUnreadable] when what is there is not a record this version can read, and
+// [ErrLeaseLost] where a method says so. Nothing else, and never a conflict.
+type Store interface {
+	// Claim tries to make c.Token the owner of c.Digest. What it found is in the result's Status;
+	// a conflict is not an error.
+	Claim(ctx context.Context, c Claim) (Claimed, error)
+
+	// Extend makes the lease of h end after lease from now. It returns [ErrLeaseLost] when h does
+	// not hold the key any more; it never brings back what has expired.
+	Extend(ctx context.Context, h Holder, lease time.Duration) error
+
+	// Complete ends the lease of h and keeps answer for retention, together with the fingerprint
+	// that came with the claim. A nil answer leaves a tombstone: the record says that the request
+	// ran, and nothing else. It returns [ErrLeaseLost] when h does not hold the key any more.
+	Complete(ctx context.Context, h Holder, answer []byte, retention time.Duration) error
+
+	// Release ends the lease of h and removes the record. When the record is gone already that is
+	// a success; when another owner has the key it is left alone and [ErrLeaseLost] is returned.
+	Release(ctx context.Context, h Holder) error
+}
+
+// Holder is one owner of one key.
+type Holder struct {
+	Digest Digest
+	Token  Token
+}
+
+// Claim asks for a key.
+type Claim struct {
+	Holder
+
+	// Fingerprint is kept with the claim and compared before anything else is looked at.
+	Fingerprint Fingerprint
+
+	// Lease is how long the key is granted for, from when the store carries out the claim.
+	Lease time.Duration
+
+	// Lapse is how long the record stays when its lease ends without Extend, Complete or Release.
+	// While it stays, others find [StatusLapsed]. 0 frees the key at the end of the lease.
+	Lapse time.Duration
+}
+
+// Status is what a claim found.
+type Status uint8
+
+const (
+	// StatusGranted: the claim's token owns the key.
+	StatusGranted Status = iota + 1
+	// StatusHeld: another token owns it.
+	StatusHeld
+	// StatusMismatch: there is a record, and its fingerprint is another one.
+	StatusMismatch
+	// StatusCompleted: the request ran; the answer is there unless it is a tombstone.
+	StatusCompleted
+	// StatusLapsed: an owner's lease ended without a result, and its claim set Lapse.
+	StatusLapsed
+)
+
+// String names the status.
+func (s Status) String() string {
+	switch s {
+	case StatusGranted:
+		return "granted"
+	case StatusHeld:
+		return "held"
+	case StatusMismatch:
+		return "mismatch"
+	case StatusCompleted:
+		return "completed"
+	case StatusLapsed:
+		return "lapsed"
+	default:
+		return "unknown"
+	}
+}
+
+// Claimed is the result of [Store.Claim].
+type Claimed struct {
+	Status Status
+
+	// Fence rises with every grant of the key: max(previous + 1, the store's time in µs). It is
+	// set with StatusGranted.
+	Fence uint64
+
+	// Remaining is the rest of the holder's lease with StatusHeld, and the rest of the record's
+	// time with StatusLapsed.
+	Remaining time.Duration
+
+	// Answer is set with StatusCompleted. nil is a tombstone, an empty answer is not nil.
+	Answer []byte
+}
