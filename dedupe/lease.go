@@ -1,0 +1,279 @@
+package dedupe
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Lease is one guard's hold on the keys of one request, or of one [Guard.Run]. Its methods are
+// safe for concurrent use, and stay valid after the handler has returned.
+type Lease struct {
+	guard     *Guard
+	outer     *Lease // the lease around this one on the same request
+	operation string
+
+	token   Token
+	arrived time.Time
+	began   time.Time // before the claim was sent that got the first key
+	holdEnd time.Time // began plus the maximum hold
+	waited  time.Duration
+	gaveUp  error // why it stopped waiting before its time, or nil
+
+	ctx    context.Context //nolint:containedctx // the handler's context: it lives as long as the lease
+	cancel context.CancelCauseFunc
+
+	// keys are those that this lease takes, in the order in which it takes them. Their fences are
+	// written before the handler starts and not changed while it runs.
+	keys  []heldKey
+	space [1]heldKey
+	first Digest // of the guard's first key, which a lease further out may have
+
+	mu       sync.Mutex
+	taken    int       // how many of keys are ours
+	deadline time.Time // local and monotonic: until then the store grants the keys to nobody else
+	lost     error     // why the lease was lost, or nil
+	ended    bool      // the handler has returned
+	renewal  renewal
+
+	previous, next *Lease // in guard.holders
+}
+
+type heldKey struct {
+	digest Digest
+	key    string
+	fence  uint64
+}
+
+type leaseKey struct{}
+
+// leaseContext carries the lease to the handler.
+type leaseContext struct {
+	context.Context
+	lease *Lease
+}
+
+func (c *leaseContext) Value(key any) any {
+	if key == (leaseKey{}) {
+		return c.lease
+	}
+	return c.Context.Value(key)
+}
+
+func leaseOf(ctx context.Context) *Lease {
+	lease, _ := ctx.Value(leaseKey{}).(*Lease)
+	return lease
+}
+
+// LeaseFrom returns the innermost lease that a guard put into a handler's context, and whether
+// there is one.
+func LeaseFrom(ctx context.Context) (*Lease, bool) {
+	lease := leaseOf(ctx)
+	return lease, lease != nil
+}
+
+// Lease returns the lease that covers g's keys in a handler's context, and whether there is one. It
+// picks the right one where several guards are composed.
+func (g *Guard) Lease(ctx context.Context) (*Lease, bool) {
+	for lease := leaseOf(ctx); lease != nil; lease = lease.outer {
+		if lease.guard == g {
+			return lease, true
+		}
+	}
+	// A guard that found its keys held further out on the same request has no lease of its own.
+	for lease := leaseOf(ctx); lease != nil; lease = lease.outer {
+		if lease.guard.sameDomain(g) {
+			return lease, true
+		}
+	}
+	return nil, false
+}
+
+// Fence returns the fence of the guard's first key. Every later holder of the key has a higher
+// one, so a database that keeps the highest it has seen can refuse a holder that stalled past its
+// lease: UPDATE … WHERE fence < $1.
+func (l *Lease) Fence() uint64 {
+	fence, _ := l.find(func(k heldKey) bool { return k.digest == l.first })
+	return fence
+}
+
+// FenceOf returns the fence of key, one of several that [WithAlso] makes a guard take, and whether
+// it is held. Fences of different keys cannot be compared.
+func (l *Lease) FenceOf(key string) (uint64, bool) {
+	return l.find(func(k heldKey) bool { return k.key == key })
+}
+
+// find returns the fence of a key that this lease, or one of the same domain around it, holds.
+func (l *Lease) find(wanted func(heldKey) bool) (uint64, bool) {
+	for lease := l; lease != nil; lease = lease.outer {
+		if !lease.guard.sameDomain(l.guard) {
+			continue
+		}
+		if i := slices.IndexFunc(lease.keys, wanted); i >= 0 {
+			return lease.keys[i].fence, true
+		}
+	}
+	return 0, false
+}
+
+// Deadline returns until when the lease is certainly valid, by this process's monotonic clock. It
+// moves with every renewal. It is counted from before the last successful request to the store was
+// sent, and ends a twentieth of the lease early, so that the handler is told before the store can
+// grant the key to another.
+func (l *Lease) Deadline() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.deadline
+}
+
+// Check asks the store whether the lease is still held, and renews it if so. It returns nil when
+// it is, an error that matches [ErrLeaseLost] when it is not, and one that matches
+// [ErrStoreUnavailable] when the store cannot be asked: then the lease is still valid until
+// [Lease.Deadline].
+func (l *Lease) Check(ctx context.Context) error {
+	if err := l.over(); err != nil {
+		return err
+	}
+	return l.extend(ctx)
+}
+
+// over returns why the lease is no longer held, or nil while it is.
+func (l *Lease) over() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.lost != nil:
+		return l.lost
+	case l.ended, !time.Now().Before(l.deadline):
+		return ErrLeaseLost
+	default:
+		return nil
+	}
+}
+
+// holds reports whether the lease covers a record of store, for a guard further in on the same
+// request.
+func (l *Lease) holds(store Store, digest Digest) bool {
+	return l.guard.store == store &&
+		slices.ContainsFunc(l.keys, func(k heldKey) bool { return k.digest == digest }) &&
+		l.over() == nil
+}
+
+// add puts a key on the list of those to take, unless it is there or a lease further out has it.
+func (l *Lease) add(digest Digest, key string) {
+	if l.first == (Digest{}) {
+		l.first = digest
+	}
+	for outer := l.outer; outer != nil; outer = outer.outer {
+		if outer.holds(l.guard.store, digest) {
+			return
+		}
+	}
+	if l.keys == nil {
+		l.keys = l.space[:0]
+	}
+	at, found := slices.BinarySearchFunc(l.keys, digest, func(k heldKey, d Digest) int {
+		return bytes.Compare(k.digest[:], d[:])
+	})
+	if !found {
+		l.keys = slices.Insert(l.keys, at, heldKey{digest: digest, key: key})
+	}
+}
+
+// begin gives the lease its token and the handler's context.
+func (l *Lease) begin(ctx context.Context) {
+	l.token = newToken()
+	l.arrived = time.Now()
+	inner, cancel := context.WithCancelCause(ctx)
+	l.ctx, l.cancel = &leaseContext{inner, l}, cancel
+}
+
+// acquire takes the keys one after the other, all or none. Only with StatusGranted and no error is
+// the lease held; otherwise it is settled.
+func (l *Lease) acquire(print Fingerprint) (Claimed, error) {
+	g := l.guard
+	claim := Claim{Holder: Holder{Token: l.token}, Fingerprint: print, Lease: g.lease}
+	if g.crash != CrashTakeOver {
+		claim.Lapse = g.retention
+	}
+	patience := patience{wait: g.wait}
+	for i := range l.keys {
+		claim.Digest = l.keys[i].digest
+		sent, claimed, err := g.claim(l.ctx, claim, &patience)
+		if err != nil {
+			g.abandon(l.ctx, claim.Holder)
+		}
+		if err != nil || claimed.Status != StatusGranted {
+			l.gaveUp = context.Cause(l.ctx)
+			l.settle(VerdictRelease, nil)
+			return claimed, err
+		}
+		l.take(i, claimed.Fence, sent)
+	}
+	// With several keys, an early one may have been lost while the last was waited for.
+	if err := l.over(); err != nil {
+		l.settle(VerdictRelease, nil)
+		return Claimed{}, errors.Join(ErrStoreUnavailable, err)
+	}
+	return Claimed{Status: StatusGranted}, nil
+}
+
+// take notes that one more key is held, by a claim sent at sent.
+func (l *Lease) take(key int, fence uint64, sent time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.keys[key].fence = fence
+	l.taken++
+	if l.taken == 1 {
+		l.began, l.holdEnd = sent, sent.Add(l.guard.maxHold)
+		l.deadline = l.guard.deadlineOf(sent, l.guard.lease)
+		l.renewal.start(l)
+	} // A later key's lease ends after the first one's, and the next renewal covers both.
+}
+
+// deadlineOf is when a lease asked for at sent is to be taken for over: 19/20 of it, because timers
+// fire late and clocks do not run alike.
+func (g *Guard) deadlineOf(sent time.Time, lease time.Duration) time.Time {
+	return sent.Add(lease - lease/20)
+}
+
+// lose ends the lease under a running handler.
+func (l *Lease) lose(cause error) {
+	l.mu.Lock()
+	if l.lost != nil || l.ended {
+		l.mu.Unlock()
+		return
+	}
+	l.lost = cause
+	l.mu.Unlock()
+	l.cancel(cause)
+	l.emit(Event{Kind: EventLeaseLost, Held: time.Since(l.began), Err: cause})
+}
+
+// hold runs what is inside the guard and settles once, whether it returns, panics or calls Goexit.
+func (l *Lease) hold(inner []*Guard, call Call) (err error) {
+	verdict, answer := VerdictRelease, []byte(nil)
+	defer func() { l.settle(verdict, answer) }()
+	if l.guard.kind == kindSerialize {
+		return Do(l.ctx, inner, call)
+	}
+	call.Record()
+	if err = Do(l.ctx, inner, call); err == nil {
+		answer, verdict = call.Answer()
+	}
+	return err
+}
+
+func (l *Lease) emit(event Event) {
+	if l.guard.observe == nil {
+		return
+	}
+	event.Guard, event.Operation, event.Waited = l.guard.name, l.operation, l.waited
+	l.mu.Lock()
+	event.Fence = l.Fence()
+	l.mu.Unlock()
+	l.guard.observe(event)
+}

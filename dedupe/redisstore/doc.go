@@ -1,0 +1,2 @@
+// Package redisstore keeps Interlock's records in Redis.
+package redisstore

@@ -1,0 +1,106 @@
+package redisstore
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// Open builds a client for rawURL with the settings that suit a [Store], and a Store over it.
+// [Store.Close] closes the client.
+//
+//	redis://user:password@host:6379/0                                 one server; rediss:// for TLS, unix:///path for a socket
+//	redis+cluster://host:6379?addr=host2:6379                         a cluster; rediss+cluster:// for TLS
+//	redis+sentinel://host:26379?master_name=main&addr=host2:26379     behind Sentinel; rediss+sentinel:// for TLS
+//
+// The settings, unless the URL's query gives others (read as by redis.ParseURL, ParseClusterURL and
+// ParseFailoverURL): deadlines of contexts are honoured on the wire; dialling, waiting for a
+// connection and a reply take at most the budget each; and a command that failed is sent again once.
+// With them a call that times out gives up its connection at once, where a stock client keeps it for
+// seconds.
+//
+// It does not connect: errors are about the URL and the options only, and never carry a password.
+func Open(rawURL string, options ...Option) (*Store, error) {
+	s, err := newStore(options)
+	if err != nil {
+		return nil, fmt.Errorf("redisstore.Open: %w", err)
+	}
+	client, err := connect(rawURL, s.calls.budget)
+	if err != nil {
+		return nil, fmt.Errorf("redisstore.Open: %w", err)
+	}
+	s.client, s.closer = client, client.Close
+	return s, nil
+}
+
+func connect(rawURL string, budget time.Duration) (redis.UniversalClient, error) {
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		var failed *url.Error // whose text has the whole URL, password included
+		if errors.As(err, &failed) {
+			err = failed.Err
+		}
+		return nil, fmt.Errorf("the URL cannot be read: %w; write redis://host:6379", err)
+	}
+	scheme, kind, _ := strings.Cut(u.Scheme, "+")
+	plain := *u
+	plain.Scheme = scheme
+	switch kind {
+	case "":
+		o, err := redis.ParseURL(plain.String())
+		if err != nil {
+			return nil, badURL(u, err)
+		}
+		o.MaintNotificationsConfig = noMaintenanceNotifications()
+		tune(budget, &o.ContextTimeoutEnabled, &o.MaxRetries, &o.DialerRetries, &o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout, &o.PoolTimeout)
+		return redis.NewClient(o), nil
+	case "cluster":
+		o, err := redis.ParseClusterURL(plain.String())
+		if err != nil {
+			return nil, badURL(u, err)
+		}
+		o.MaintNotificationsConfig = noMaintenanceNotifications()
+		tune(budget, &o.ContextTimeoutEnabled, &o.MaxRetries, &o.DialerRetries, &o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout, &o.PoolTimeout)
+		return redis.NewClusterClient(o), nil
+	case "sentinel":
+		o, err := redis.ParseFailoverURL(plain.String())
+		if err == nil && o.MasterName == "" {
+			err = errors.New("master_name is missing; add ?master_name=NAME")
+		}
+		if err != nil {
+			return nil, badURL(u, err)
+		}
+		tune(budget, &o.ContextTimeoutEnabled, &o.MaxRetries, &o.DialerRetries, &o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout, &o.PoolTimeout)
+		return redis.NewFailoverClient(o), nil
+	default:
+		return nil, badURL(u, fmt.Errorf("the scheme %q is unknown; use redis, redis+cluster or redis+sentinel", u.Scheme))
+	}
+}
+
+// tune fills in what the URL left open.
+func tune(budget time.Duration, contextTimeout *bool, maxRetries, dialerRetries *int, timeouts ...*time.Duration) {
+	*contextTimeout = true
+	for _, retries := range []*int{maxRetries, dialerRetries} {
+		if *retries == 0 {
+			*retries = 1
+		}
+	}
+	for _, timeout := range timeouts {
+		if *timeout == 0 {
+			*timeout = budget
+		}
+	}
+}
+
+// noMaintenanceNotifications spares each new connection a command that only Redis's cloud service
+// knows.
+func noMaintenanceNotifications() *maintnotifications.Config {
+	return &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+}
+
+func badURL(u *url.URL, err error) error { return fmt.Errorf("%s: %w", u.Redacted(), err) }
