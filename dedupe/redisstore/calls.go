@@ -12,13 +12,11 @@ import (
 	"github.com/interlock-go/interlock/dedupe"
 )
 
-// calls makes calls through a client and comes back in time whatever the client does. By default
-// go-redis does not look at a context's deadline once a command is on its way, and even told to it
-// does not see a cancellation: a silent Redis would keep a request for seconds. So each call runs on
-// a goroutine of its own, which is left behind when its time is up, and ends when the client gives
-// up.
+// calls makes calls through a client and comes back in time whatever the client does.
 type calls struct {
+	client Client
 	budget time.Duration
+	prompt bool // the client itself comes back at a context's deadline
 	count  atomic.Uint64
 	behind atomic.Int64 // calls left behind that have not ended
 }
@@ -27,7 +25,32 @@ type calls struct {
 // a bound, an outage would gather a goroutine for each request over the client's whole timeout.
 const maxBehind = 1024
 
-var errBehind = fmt.Errorf("%d earlier calls have not come back from the client yet", maxBehind)
+var errBehind = fmt.Errorf("%d earlier calls have not come back from the client", maxBehind)
+
+// use sets the client. By default go-redis does not look at a context's deadline once a command is
+// on its way; a *redis.Client told to (ContextTimeoutEnabled) does, through its whole call. So of a
+// stock one a copy is used that shares its connections and hooks and was told to.
+func (c *calls) use(client Client) {
+	c.client = client
+	single, ok := client.(*redis.Client)
+	if !ok {
+		return
+	}
+	options := single.Options()
+	if !options.ContextTimeoutEnabled {
+		timeout := c.budget
+		if options.ReadTimeout > 0 {
+			timeout = min(timeout, options.ReadTimeout)
+		}
+		told := single.WithTimeout(timeout)
+		if told.Options() == options {
+			return // not a copy of its own: leave the user's settings alone
+		}
+		told.Options().ContextTimeoutEnabled = true
+		c.client = told
+	}
+	c.prompt = true
+}
 
 // stamp returns what identifies one call of this process: the token it speaks for and a number.
 func (c *calls) stamp(t dedupe.Token) string {
@@ -35,41 +58,62 @@ func (c *calls) stamp(t dedupe.Token) string {
 	return string(binary.BigEndian.AppendUint64(append(space[:0], t[:]...), c.count.Add(1)))
 }
 
-type result struct {
-	value any
-	err   error
+// do runs script on key.
+func (c *calls) do(ctx context.Context, script *script, key string, args []any) (any, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.budget)
+	defer cancel()
+	if c.prompt {
+		value, err := c.run(ctx, script, key, args)
+		if err != nil && ctx.Err() != nil {
+			err = c.late(ctx)
+		}
+		return value, err
+	}
+	return c.apart(ctx, script, key, args)
 }
 
-// do runs script on key.
-func (c *calls) do(ctx context.Context, client Client, script *script, key string, args []any) (any, error) {
+// apart runs script on a goroutine of its own, which is left behind when the time is up and ends
+// when the client gives up. Cluster clients need it even when told to honour deadlines: they look up
+// slots and commands without.
+func (c *calls) apart(ctx context.Context, script *script, key string, args []any) (any, error) {
 	if c.behind.Load() >= maxBehind {
 		return nil, errBehind
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, c.budget, c.late())
-	defer cancel()
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+	type result struct {
+		value any
+		err   error
 	}
 	done := make(chan result, 1)
 	c.behind.Add(1)
 	go func() {
 		defer c.behind.Add(-1)
-		keys := []string{key}
-		command := client.EvalSha(ctx, script.sha1, keys, args...)
-		if redis.HasErrorPrefix(command.Err(), "NOSCRIPT") {
-			command = client.Eval(ctx, script.source, keys, args...)
-		}
-		value, err := command.Result()
+		value, err := c.run(ctx, script, key, args)
 		done <- result{value, err}
 	}()
 	select {
 	case r := <-done:
 		return r.value, r.err
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return nil, c.late(ctx)
 	}
 }
 
-func (c *calls) late() error {
-	return fmt.Errorf("no reply within the budget of %v: %w", c.budget, context.DeadlineExceeded)
+func (c *calls) run(ctx context.Context, script *script, key string, args []any) (any, error) {
+	keys := []string{key}
+	command := c.client.EvalSha(ctx, script.sha1, keys, args...)
+	if redis.HasErrorPrefix(command.Err(), "NOSCRIPT") {
+		command = c.client.Eval(ctx, script.source, keys, args...)
+	}
+	return command.Result()
+}
+
+// late says why a call came to nothing.
+func (c *calls) late(ctx context.Context) error {
+	if ctx.Err() == context.DeadlineExceeded {
+		return fmt.Errorf("no reply within the budget of %v: %w", c.budget, context.Cause(ctx))
+	}
+	return context.Cause(ctx)
 }

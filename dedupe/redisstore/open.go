@@ -34,7 +34,8 @@ func Open(rawURL string, options ...Option) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("redisstore.Open: %w", err)
 	}
-	s.client, s.closer = client, client.Close
+	s.calls.use(client)
+	s.closer = client.Close
 	return s, nil
 }
 

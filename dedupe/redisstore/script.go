@@ -16,8 +16,6 @@ type script struct {
 }
 
 var (
-	//go:embed script/record.lua
-	recordSource string
 	//go:embed script/claim.lua
 	claimSource string
 	//go:embed script/extend.lua
@@ -34,7 +32,6 @@ var (
 )
 
 func newScript(name, source string) *script {
-	source = recordSource + "\n" + source
 	sum := sha1.Sum([]byte(source)) //nolint:gosec // see the import
 	return &script{name: name, source: source, sha1: hex.EncodeToString(sum[:])}
 }

@@ -21,7 +21,6 @@ type Client interface {
 
 // Store is a [dedupe.Store] in Redis. It is safe for concurrent use.
 type Store struct {
-	client Client
 	prefix string
 	calls  calls
 	closer func() error
@@ -54,7 +53,7 @@ func New(client Client, options ...Option) *Store {
 	if err != nil {
 		panic("redisstore.New: " + err.Error())
 	}
-	s.client = client
+	s.calls.use(client)
 	return s
 }
 
@@ -86,11 +85,17 @@ func (s *Store) Key(d dedupe.Digest) string { return s.prefix + "{" + d.String()
 
 // Claim implements [dedupe.Store].
 func (s *Store) Claim(ctx context.Context, c dedupe.Claim) (dedupe.Claimed, error) {
-	var fingerprint []byte
-	if c.Fingerprint != (dedupe.Fingerprint{}) {
-		fingerprint = c.Fingerprint[:]
+	args := make([]any, 0, 6)
+	args = append(args, microseconds(c.Lease), milliseconds(c.Lease)+milliseconds(c.Lapse))
+	if c.Fingerprint == (dedupe.Fingerprint{}) {
+		args = append(args, "")
+	} else {
+		args = append(args, c.Fingerprint[:])
 	}
-	r, err := s.call(ctx, claimScript, c.Holder, microseconds(c.Lease), milliseconds(c.Lapse), fingerprint)
+	if c.Lapse > 0 {
+		args = append(args, milliseconds(c.Lapse))
+	}
+	r, err := s.call(ctx, claimScript, c.Holder, args...)
 	if err != nil {
 		return dedupe.Claimed{}, err
 	}
@@ -124,7 +129,7 @@ func (s *Store) Claim(ctx context.Context, c dedupe.Claim) (dedupe.Claimed, erro
 
 // Extend implements [dedupe.Store].
 func (s *Store) Extend(ctx context.Context, h dedupe.Holder, lease time.Duration) error {
-	r, err := s.call(ctx, extendScript, h, microseconds(lease))
+	r, err := s.call(ctx, extendScript, h, microseconds(lease), milliseconds(lease))
 	if err != nil {
 		return err
 	}
@@ -156,9 +161,8 @@ func (s *Store) Release(ctx context.Context, h dedupe.Holder) error {
 // call runs a script within the budget and returns its reply, once that is known to be this call's.
 func (s *Store) call(ctx context.Context, script *script, h dedupe.Holder, args ...any) (reply, error) {
 	stamp := s.calls.stamp(h.Token)
-	all := make([]any, 0, 4)
-	all = append(append(all, stamp), args...)
-	value, err := s.calls.do(ctx, s.client, script, s.Key(h.Digest), all)
+	args = append([]any{stamp, stamp[:len(h.Token)]}, args...)
+	value, err := s.calls.do(ctx, script, s.Key(h.Digest), args)
 	if err != nil {
 		return reply{}, wrap(script, err)
 	}

@@ -1,0 +1,2 @@
+// Package httpmw puts Interlock's guards in front of net/http handlers.
+package httpmw

@@ -1,0 +1,132 @@
+package httpmw
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/interlock-go/interlock/dedupe"
+)
+
+// New returns a middleware that takes each request through guards, the outermost first, before the
+// handler runs. It has every default of [Config], and panics on a nil guard: whoever built that one
+// did not look at its error.
+//
+// Put it on the route, inside the mux, so that path parameters and the route's pattern are known:
+//
+//	mux.Handle("POST /accounts/{id}/withdraw", httpmw.New(once, account)(withdraw))
+func New(guards ...*dedupe.Guard) func(http.Handler) http.Handler {
+	m, err := Config{}.Middleware(guards...)
+	if err != nil {
+		panic(err)
+	}
+	return m.Wrap
+}
+
+// Middleware returns a middleware with the configuration. The error names every bad field and nil
+// guard.
+func (c Config) Middleware(guards ...*dedupe.Guard) (*Middleware, error) {
+	c, err := c.withDefaults()
+	for i, guard := range guards {
+		if guard == nil {
+			err = errors.Join(err, fmt.Errorf("httpmw: guard %d is nil; look at the error its constructor returned", i+1))
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	kept := slices.Clone(defaultKeepHeaders)
+	for _, name := range c.KeepHeaders {
+		kept = append(kept, http.CanonicalHeaderKey(name))
+	}
+	return &Middleware{config: c, keptHeaders: kept, guards: slices.Clone(guards)}, nil
+}
+
+// Middleware takes requests through guards. It is safe for concurrent use.
+type Middleware struct {
+	config      Config
+	keptHeaders []string
+	guards      []*dedupe.Guard
+}
+
+// Wrap returns next behind the guards.
+func (m *Middleware) Wrap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var refusal *dedupe.Refusal
+		if errors.As(m.Serve(w, r, next.ServeHTTP), &refusal) {
+			m.config.Refuse(w, r, refusal)
+		}
+	})
+}
+
+// Serve takes one request through the guards and calls next if all of them let it. It is for
+// frameworks on top of net/http that render errors themselves: it returns a [*dedupe.Refusal] and
+// writes nothing when a guard turned the request away, and nil when the request was answered, by
+// next or by a replay. The answer to be kept is what next has written when it returns.
+func (m *Middleware) Serve(w http.ResponseWriter, r *http.Request, next func(http.ResponseWriter, *http.Request)) error {
+	c := &call{request: request{config: &m.config, http: r}, middleware: m, w: w, next: next}
+	if err := dedupe.Do(r.Context(), m.guards, c); err != nil {
+		return err
+	}
+	if c.recorder != nil {
+		c.recorder.commit()
+	}
+	return nil
+}
+
+// call is one request on its way through the guards.
+type call struct {
+	request
+
+	middleware *Middleware
+	w          http.ResponseWriter
+	next       func(http.ResponseWriter, *http.Request)
+	recorder   *recorder // nil unless a guard wants the answer
+}
+
+func (c *call) Invoke(ctx context.Context) {
+	r := c.http.WithContext(ctx)
+	if c.body != nil {
+		r.Body = c.body.again(r.Body)
+	}
+	w := c.w
+	if c.recorder != nil {
+		w = c.recorder.writer()
+	}
+	c.next(w, r)
+}
+
+func (c *call) Record() {
+	if c.recorder == nil {
+		c.recorder = newRecorder(c.w, c.config.MaxAnswer, c.middleware.keptHeaders)
+	}
+}
+
+func (c *call) Answer() ([]byte, dedupe.Verdict) {
+	status, header := c.recorder.result()
+	switch {
+	case c.recorder.taken():
+		return nil, dedupe.VerdictTombstone
+	case !c.config.Keep(status, header):
+		return nil, dedupe.VerdictRelease
+	case c.recorder.passing():
+		return nil, dedupe.VerdictTombstone
+	default:
+		return c.recorder.answer().encode(), dedupe.VerdictKeep
+	}
+}
+
+func (c *call) Replay(data []byte) error {
+	a, err := decodeAnswer(data)
+	if err != nil {
+		return err
+	}
+	w := c.w
+	if c.recorder != nil { // a guard further out keeps the replay as its own answer
+		w = c.recorder.writer()
+	}
+	a.replay(w)
+	return nil
+}

@@ -1,0 +1,77 @@
+package httpmw
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/interlock-go/interlock/dedupe"
+)
+
+// NewRequest returns r as key functions see it, with the defaults of [Config]: for tests of a key
+// function of your own.
+func NewRequest(r *http.Request) dedupe.Request {
+	config, err := Config{}.withDefaults()
+	if err != nil {
+		panic(err) // the zero value has no bad field
+	}
+	return &request{config: &config, http: r}
+}
+
+// request is a [dedupe.Request]. It reads the body at most once.
+type request struct {
+	config *Config
+	http   *http.Request
+	body   *body // nil until something asked for it
+}
+
+func (r *request) Context() context.Context { return r.http.Context() }
+func (r *request) Operation() string        { return r.config.Operation(r.http) }
+
+// Safe goes by RFC 9110, section 9.2.1.
+func (r *request) Safe() bool {
+	switch r.http.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, "":
+		return true
+	default:
+		return false
+	}
+}
+
+func (r *request) Header(name string) []string {
+	if strings.EqualFold(name, "Host") { // net/http takes it out of the headers
+		return []string{r.http.Host}
+	}
+	return r.http.Header.Values(name)
+}
+
+func (r *request) Param(name string) (string, error) { return r.config.Param(r.http, name), nil }
+
+func (r *request) Field(path string) (string, error) {
+	bytes, err := r.read()
+	if err != nil {
+		return "", err
+	}
+	return field(bytes, path)
+}
+
+func (r *request) Payload() (dedupe.Payload, error) {
+	bytes, err := r.read()
+	if err != nil {
+		return dedupe.Payload{}, err
+	}
+	target := r.http.Method + " " + r.http.URL.EscapedPath()
+	if query := r.http.URL.RawQuery; query != "" {
+		target += "?" + query
+	}
+	return dedupe.Payload{Target: target, ContentType: r.http.Header.Get("Content-Type"), Body: bytes}, nil
+}
+
+func (r *request) Value(key any) any { return r.http.Context().Value(key) }
+
+func (r *request) read() ([]byte, error) {
+	if r.body == nil {
+		r.body = readBody(r.http, r.config.MaxBody)
+	}
+	return r.body.bytes, r.body.err
+}
