@@ -45,6 +45,12 @@ var (
 	ErrClosed = errors.New("dedupe: guard is closed")
 )
 
+// lost reports whether a store said that an owner lost its lease. An outage is not that, though its
+// cause may be a context that ended because some other lease was lost.
+func lost(err error) bool {
+	return errors.Is(err, ErrLeaseLost) && !errors.Is(err, ErrStoreUnavailable)
+}
+
 // KeyError says why a key cannot be used, in words that may be shown to clients. Neither field may
 // contain the key itself.
 type KeyError struct {

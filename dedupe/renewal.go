@@ -42,7 +42,7 @@ func (l *Lease) renew() {
 
 	pause := l.guard.lease / 3
 	if err := l.extend(ctx); err != nil && ctx.Err() == nil {
-		if errors.Is(err, ErrLeaseLost) {
+		if lost(err) {
 			return
 		}
 		l.emit(Event{Kind: EventRenewFailed, Err: err})
@@ -89,7 +89,7 @@ func (l *Lease) extend(ctx context.Context) error {
 	}
 	for i := range taken {
 		err := l.guard.store.Extend(ctx, Holder{l.keys[i].digest, l.token}, lease)
-		if errors.Is(err, ErrLeaseLost) {
+		if lost(err) {
 			l.lose(ErrLeaseLost)
 			return l.over()
 		}

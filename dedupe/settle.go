@@ -56,7 +56,7 @@ func (l *Lease) finish(ctx context.Context, h Holder, verdict Verdict, answer []
 		return nil
 	}
 	l.emit(Event{Kind: EventSettleFailed, Err: err})
-	if errors.Is(err, ErrLeaseLost) || errors.Is(err, ErrRecordUnreadable) {
+	if lost(err) || errors.Is(err, ErrRecordUnreadable) {
 		return nil
 	}
 	return err

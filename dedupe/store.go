@@ -8,21 +8,22 @@ import (
 // Store keeps one record for each guarded key and grants each key to one owner at a time. The
 // package storetest holds what every Store must do.
 //
-// All methods are safe for concurrent use. Each returns within the store's own budget, and earlier
-// when ctx is done; what was sent by then may still take effect. Each may be carried out twice with
-// the same arguments and then has the result of having been carried out once, because clients send
-// a command again when its reply is lost. Only the store's clock decides what has expired.
+// All methods are safe for concurrent use. Each returns within the store's own budget, and by the
+// deadline of ctx; a cancellation it may notice late, though within the budget. What was sent by
+// then may still take effect. Each may be carried out twice with the same arguments and then has the
+// result of having been carried out once, because clients send a command again when its reply is
+// lost. Only the store's clock decides what has expired.
 //
-// Errors: [ErrStoreUnavailable] joined with the cause when the store could not be asked,
-// [ErrRecordUnreadable] when what is there is not a record this version can read, and
-// [ErrLeaseLost] where a method says so. Nothing else, and never a conflict.
+// Errors: [ErrStoreUnavailable] joined with the cause when the store could not be asked, also
+// because ctx is done; [ErrRecordUnreadable] when what is there is not a record this version can
+// read; and [ErrLeaseLost] where a method says so. Nothing else, and never a conflict.
 type Store interface {
 	// Claim tries to make c.Token the owner of c.Digest. What it found is in the result's Status;
 	// a conflict is not an error.
 	Claim(ctx context.Context, c Claim) (Claimed, error)
 
-	// Extend makes the lease of h end after lease from now. It returns [ErrLeaseLost] when h does
-	// not hold the key any more; it never brings back what has expired.
+	// Extend makes the lease of h end after lease from now, and keeps the claim's Lapse. It returns
+	// [ErrLeaseLost] when h does not hold the key any more; it never brings back what has expired.
 	Extend(ctx context.Context, h Holder, lease time.Duration) error
 
 	// Complete ends the lease of h and keeps answer for retention, together with the fingerprint
@@ -30,8 +31,10 @@ type Store interface {
 	// ran, and nothing else. It returns [ErrLeaseLost] when h does not hold the key any more.
 	Complete(ctx context.Context, h Holder, answer []byte, retention time.Duration) error
 
-	// Release ends the lease of h and removes the record. When the record is gone already that is
-	// a success; when another owner has the key it is left alone and [ErrLeaseLost] is returned.
+	// Release ends the lease of h and removes the record, also one whose lease ended and that stays
+	// for its Lapse. When the record is gone already that is a success. A record that is completed,
+	// or another's, is left alone and [ErrLeaseLost] returned; a Release carried out twice returns
+	// that too when another owner came in between, so it is no sign of trouble.
 	Release(ctx context.Context, h Holder) error
 }
 
@@ -68,7 +71,8 @@ const (
 	StatusMismatch
 	// StatusCompleted: the request ran; the answer is there unless it is a tombstone.
 	StatusCompleted
-	// StatusLapsed: an owner's lease ended without a result, and its claim set Lapse.
+	// StatusLapsed: an owner's lease ended without a result, and its claim set Lapse. Its owner
+	// finds this too.
 	StatusLapsed
 )
 
@@ -94,8 +98,9 @@ func (s Status) String() string {
 type Claimed struct {
 	Status Status
 
-	// Fence rises with every grant of the key: max(previous + 1, the store's time in µs). It is
-	// set with StatusGranted.
+	// Fence rises with every grant of the key: max(previous + 1, the store's time in µs). When the
+	// record of the previous grant is gone, its time is what makes the fence rise, so the store's
+	// clock must not be set back by more than a key lies idle. It is set with StatusGranted.
 	Fence uint64
 
 	// Remaining is the rest of the holder's lease with StatusHeld, and the rest of the record's

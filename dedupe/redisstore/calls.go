@@ -59,9 +59,9 @@ func (c *calls) stamp(t dedupe.Token) string {
 }
 
 // do runs script on key.
-func (c *calls) do(ctx context.Context, script *script, key string, args []any) (any, error) {
+func (c *calls) do(ctx context.Context, script *script, key string, args []any) (string, error) {
 	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+		return "", context.Cause(ctx)
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.budget)
 	defer cancel()
@@ -78,12 +78,12 @@ func (c *calls) do(ctx context.Context, script *script, key string, args []any) 
 // apart runs script on a goroutine of its own, which is left behind when the time is up and ends
 // when the client gives up. Cluster clients need it even when told to honour deadlines: they look up
 // slots and commands without.
-func (c *calls) apart(ctx context.Context, script *script, key string, args []any) (any, error) {
+func (c *calls) apart(ctx context.Context, script *script, key string, args []any) (string, error) {
 	if c.behind.Load() >= maxBehind {
-		return nil, errBehind
+		return "", errBehind
 	}
 	type result struct {
-		value any
+		value string
 		err   error
 	}
 	done := make(chan result, 1)
@@ -97,17 +97,21 @@ func (c *calls) apart(ctx context.Context, script *script, key string, args []an
 	case r := <-done:
 		return r.value, r.err
 	case <-ctx.Done():
-		return nil, c.late(ctx)
+		return "", c.late(ctx)
 	}
 }
 
-func (c *calls) run(ctx context.Context, script *script, key string, args []any) (any, error) {
-	keys := []string{key}
-	command := c.client.EvalSha(ctx, script.sha1, keys, args...)
-	if redis.HasErrorPrefix(command.Err(), "NOSCRIPT") {
-		command = c.client.Eval(ctx, script.source, keys, args...)
+func (c *calls) run(ctx context.Context, script *script, key string, args []any) (string, error) {
+	words := append(make([]any, 0, 4+len(args)), "evalsha", script.sha1, 1, key)
+	words = append(words, args...)
+	command := redis.NewStringCmd(ctx, words...)
+	err := c.client.Process(ctx, command)
+	if err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
+		words[0], words[1] = "eval", script.source
+		command = redis.NewStringCmd(ctx, words...)
+		err = c.client.Process(ctx, command)
 	}
-	return command.Result()
+	return command.Val(), err
 }
 
 // late says why a call came to nothing.

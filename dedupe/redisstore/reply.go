@@ -2,38 +2,38 @@ package redisstore
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/interlock-go/interlock/dedupe"
 )
 
-// reply is what a script returned: stamp, status, and at most one value.
+// reply is what a script returned after the stamp: a status, and with some a value.
 type reply struct {
 	script *script
-	fields []any
+	status string
+	value  string
+	valued bool
 }
 
-// readReply checks that value is the reply to the call with stamp. Replies have been delivered to
+// readReply checks that text is the reply to the call with stamp. Replies have been delivered to
 // the wrong caller (CVE-2025-29923), and a grant believed that was another's is two holders.
-func readReply(script *script, stamp string, value any) (reply, error) {
-	fields, ok := value.([]any)
-	r := reply{script, fields}
-	if !ok || len(fields) < 2 || fields[0] != any(stamp) {
-		return reply{}, r.unexpected()
+func readReply(script *script, stamp, text string) (reply, error) {
+	rest, ours := strings.CutPrefix(text, stamp)
+	r := reply{script: script}
+	if !ours {
+		return r, r.unexpected()
 	}
-	if r.status() == "unreadable" {
-		return reply{}, fmt.Errorf("redisstore: %s: %w", script.name, dedupe.ErrRecordUnreadable)
+	r.status, r.value, r.valued = strings.Cut(rest, " ")
+	if r.status == "unreadable" {
+		return r, fmt.Errorf("redisstore: %s: %w", script.name, dedupe.ErrRecordUnreadable)
 	}
 	return r, nil
 }
 
-func (r reply) status() string {
-	status, _ := r.fields[1].(string)
-	return status
-}
-
 // expect returns nil if the status is the one given.
 func (r reply) expect(status string) error {
-	switch r.status() {
+	switch r.status {
 	case status:
 		return nil
 	case "lost":
@@ -43,23 +43,20 @@ func (r reply) expect(status string) error {
 	}
 }
 
-func (r reply) number() (int64, error) {
-	if len(r.fields) > 2 {
-		if number, ok := r.fields[2].(int64); ok {
-			return number, nil
-		}
+func (r reply) number() (uint64, error) {
+	number, err := strconv.ParseUint(r.value, 10, 63)
+	if err != nil {
+		return 0, r.unexpected()
 	}
-	return 0, r.unexpected()
+	return number, nil
 }
 
 // bytes returns the value, nil if there is none.
 func (r reply) bytes() []byte {
-	if len(r.fields) > 2 {
-		if text, ok := r.fields[2].(string); ok {
-			return []byte(text)
-		}
+	if !r.valued {
+		return nil
 	}
-	return nil
+	return []byte(r.value)
 }
 
 func (r reply) unexpected() error {

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"strings"
@@ -15,8 +16,7 @@ import (
 // Client is what a [Store] needs of a go-redis client: *redis.Client (single or failover),
 // *redis.ClusterClient and redis.UniversalClient all are one.
 type Client interface {
-	Eval(ctx context.Context, script string, keys []string, args ...any) *redis.Cmd
-	EvalSha(ctx context.Context, sha1 string, keys []string, args ...any) *redis.Cmd
+	Process(ctx context.Context, command redis.Cmder) error
 }
 
 // Store is a [dedupe.Store] in Redis. It is safe for concurrent use.
@@ -81,7 +81,12 @@ func (s *Store) Close() error {
 
 // Key returns the Redis key of a record, for those who look at Redis by hand. The braces make a
 // cluster place it by the digest alone.
-func (s *Store) Key(d dedupe.Digest) string { return s.prefix + "{" + d.String() + "}" }
+func (s *Store) Key(d dedupe.Digest) string {
+	var space [128]byte
+	key := append(space[:0], s.prefix...)
+	key = base64.RawURLEncoding.AppendEncode(append(key, '{'), d[:])
+	return string(append(key, '}'))
+}
 
 // Claim implements [dedupe.Store].
 func (s *Store) Claim(ctx context.Context, c dedupe.Claim) (dedupe.Claimed, error) {
@@ -99,25 +104,16 @@ func (s *Store) Claim(ctx context.Context, c dedupe.Claim) (dedupe.Claimed, erro
 	if err != nil {
 		return dedupe.Claimed{}, err
 	}
-	switch status := r.status(); status {
+	switch r.status {
 	case "granted":
 		fence, err := r.number()
-		if err != nil || fence <= 0 {
-			return dedupe.Claimed{}, r.unexpected()
-		}
-		return dedupe.Claimed{Status: dedupe.StatusGranted, Fence: uint64(fence)}, nil
+		return dedupe.Claimed{Status: dedupe.StatusGranted, Fence: fence}, err
 	case "held":
 		rest, err := r.number()
-		if err != nil {
-			return dedupe.Claimed{}, err
-		}
-		return dedupe.Claimed{Status: dedupe.StatusHeld, Remaining: time.Duration(rest) * time.Microsecond}, nil
+		return dedupe.Claimed{Status: dedupe.StatusHeld, Remaining: time.Duration(rest) * time.Microsecond}, err
 	case "lapsed":
 		rest, err := r.number()
-		if err != nil {
-			return dedupe.Claimed{}, err
-		}
-		return dedupe.Claimed{Status: dedupe.StatusLapsed, Remaining: time.Duration(rest) * time.Millisecond}, nil
+		return dedupe.Claimed{Status: dedupe.StatusLapsed, Remaining: time.Duration(rest) * time.Millisecond}, err
 	case "mismatch":
 		return dedupe.Claimed{Status: dedupe.StatusMismatch}, nil
 	case "completed":
@@ -161,7 +157,7 @@ func (s *Store) Release(ctx context.Context, h dedupe.Holder) error {
 // call runs a script within the budget and returns its reply, once that is known to be this call's.
 func (s *Store) call(ctx context.Context, script *script, h dedupe.Holder, args ...any) (reply, error) {
 	stamp := s.calls.stamp(h.Token)
-	args = append([]any{stamp, stamp[:len(h.Token)]}, args...)
+	args = append([]any{stamp}, args...)
 	value, err := s.calls.do(ctx, script, s.Key(h.Digest), args)
 	if err != nil {
 		return reply{}, wrap(script, err)
@@ -179,12 +175,15 @@ func milliseconds(d time.Duration) int64 { return int64((d + time.Millisecond - 
 // wrap makes a [dedupe.Store]'s error of a client's: Redis saying that the key holds something
 // else is about the record, everything else is an outage.
 func wrap(script *script, err error) error {
-	if redis.HasErrorPrefix(err, "WRONGTYPE") {
-		return fmt.Errorf("redisstore: %s: %w: %w", script.name, dedupe.ErrRecordUnreadable, err)
-	}
-	for prefix, fix := range fixes {
-		if redis.HasErrorPrefix(err, prefix) {
-			return fmt.Errorf("redisstore: %s: %w: %w (%s)", script.name, dedupe.ErrStoreUnavailable, err, fix)
+	var said redis.Error
+	if errors.As(err, &said) { // before Redis 7 the code stands in the middle of the text
+		if strings.Contains(said.Error(), "WRONGTYPE ") {
+			return fmt.Errorf("redisstore: %s: %w: %w", script.name, dedupe.ErrRecordUnreadable, err)
+		}
+		for code, fix := range fixes {
+			if strings.Contains(said.Error(), code+" ") {
+				return fmt.Errorf("redisstore: %s: %w: %w (%s)", script.name, dedupe.ErrStoreUnavailable, err, fix)
+			}
 		}
 	}
 	return fmt.Errorf("redisstore: %s: %w: %w", script.name, dedupe.ErrStoreUnavailable, err)

@@ -1,30 +1,33 @@
 -- Ends an owner's lease and keeps its answer. See claim.lua for the record.
 --
 -- KEYS[1] the record
--- ARGV[1] stamp, [2] token, [3] retention in ms, [4] answer, absent for a tombstone
--- Replies {stamp, status}: 'completed', 'lost', 'unreadable'.
+-- ARGV[1] stamp, [2] retention in ms, [3] answer, absent for a tombstone
+-- Replies stamp and status: "completed", "lost", "unreadable".
 
-local record = redis.call('HMGET', KEYS[1], 'v', 't', 'u', 'd')
-local ends = tonumber(record[3] or '')
-if record[1] ~= '1' or not ends then
-  return {ARGV[1], redis.call('EXISTS', KEYS[1]) == 0 and 'lost' or 'unreadable'}
+local key, stamp = KEYS[1], ARGV[1]
+local record = redis.call('HMGET', key, 'v', 't', 'f', 'u')
+local ends = tonumber(record[4] or '')
+if record[1] ~= '1' or not tonumber(record[3] or '') or not ends then
+  return stamp .. (redis.call('EXISTS', key) == 0 and 'lost' or 'unreadable')
 end
-if record[2] ~= ARGV[2] then
-  return {ARGV[1], 'lost'}
+if record[2] ~= string.sub(stamp, 1, 16) then
+  return stamp .. 'lost'
 end
-if record[4] then
-  return {ARGV[1], 'completed'} -- by us; the reply was lost
+if ends == 0 then
+  return stamp .. 'completed' -- by us; the reply was lost
 end
 local time = redis.call('TIME')
 if time[1] * 1000000 + time[2] >= ends then
-  return {ARGV[1], 'lost'}
+  return stamp .. 'lost'
 end
 -- PEXPIRE comes first because it needs no memory: a script that has written once may go on writing
 -- when Redis is full, and what ran must not run again.
-redis.call('PEXPIRE', KEYS[1], ARGV[3])
-if ARGV[4] then
-  redis.call('HSET', KEYS[1], 'd', 'a', 'a', ARGV[4])
-else
-  redis.call('HSET', KEYS[1], 'd', 'n')
+if redis.call('PEXPIRE', key, ARGV[2]) == 0 then
+  return stamp .. 'lost'
 end
-return {ARGV[1], 'completed'}
+if ARGV[3] then
+  redis.call('HSET', key, 'u', '0', 'a', ARGV[3])
+else
+  redis.call('HSET', key, 'u', '0')
+end
+return stamp .. 'completed'

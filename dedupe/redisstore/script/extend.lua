@@ -1,21 +1,24 @@
 -- Moves the end of an owner's lease. See claim.lua for the record.
 --
 -- KEYS[1] the record
--- ARGV[1] stamp, [2] token, [3] lease in µs, [4] lease in ms
--- Replies {stamp, status}: 'extended', 'lost', 'unreadable'.
+-- ARGV[1] stamp, [2] lease in µs, [3] lease in ms
+-- Replies stamp and status: "extended", "lost", "unreadable".
 
-local record = redis.call('HMGET', KEYS[1], 'v', 't', 'u', 'l', 'd')
-local ends = tonumber(record[3] or '')
-if record[1] ~= '1' or not ends then
-  return {ARGV[1], redis.call('EXISTS', KEYS[1]) == 0 and 'lost' or 'unreadable'}
+local key, stamp = KEYS[1], ARGV[1]
+local record = redis.call('HMGET', key, 'v', 't', 'f', 'u', 'l')
+local ends = tonumber(record[4] or '')
+if record[1] ~= '1' or not tonumber(record[3] or '') or not ends then
+  return stamp .. (redis.call('EXISTS', key) == 0 and 'lost' or 'unreadable')
 end
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-if record[2] ~= ARGV[2] or record[5] or now >= ends then
-  return {ARGV[1], 'lost'}
+if record[2] ~= string.sub(stamp, 1, 16) or now >= ends then
+  return stamp .. 'lost'
 end
 -- PEXPIRE comes first because it needs no memory: a script that has written once may go on writing
 -- when Redis is full.
-redis.call('PEXPIRE', KEYS[1], ARGV[4] + (record[4] or 0))
-redis.call('HSET', KEYS[1], 'u', now + ARGV[3])
-return {ARGV[1], 'extended'}
+if redis.call('PEXPIRE', key, ARGV[3] + (record[5] or 0)) == 0 then
+  return stamp .. 'lost'
+end
+redis.call('HSET', key, 'u', now + ARGV[2])
+return stamp .. 'extended'

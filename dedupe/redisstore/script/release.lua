@@ -1,15 +1,16 @@
 -- Ends an owner's lease and forgets the record. See claim.lua for it.
 --
 -- KEYS[1] the record
--- ARGV[1] stamp, [2] token
--- Replies {stamp, status}: 'released', 'lost', 'unreadable'.
+-- ARGV[1] stamp
+-- Replies stamp and status: "released", "lost", "unreadable".
 
-local record = redis.call('HMGET', KEYS[1], 'v', 't', 'd')
-if record[1] ~= '1' or not record[2] then
-  return {ARGV[1], redis.call('EXISTS', KEYS[1]) == 0 and 'released' or 'unreadable'}
+local key, stamp = KEYS[1], ARGV[1]
+local record = redis.call('HMGET', key, 'v', 't', 'f', 'u')
+if record[1] ~= '1' or not tonumber(record[3] or '') or not tonumber(record[4] or '') then
+  return stamp .. (redis.call('EXISTS', key) == 0 and 'released' or 'unreadable')
 end
-if record[2] ~= ARGV[2] or record[3] then
-  return {ARGV[1], 'lost'}
+if record[2] ~= string.sub(stamp, 1, 16) or record[4] == '0' then
+  return stamp .. 'lost'
 end
-redis.call('DEL', KEYS[1])
-return {ARGV[1], 'released'}
+redis.call('DEL', key)
+return stamp .. 'released'
