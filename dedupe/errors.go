@@ -68,7 +68,7 @@ func (e *KeyError) Is(target error) bool { return target == ErrKeyInvalid }
 
 // Refusal is the error with which a guard turns a request away. Its text is for logs: it carries
 // the cause, though never a key. Adapters show clients the outcome only.
-type Refusal struct {
+type Refusal struct { //nolint:errname // the field's word for it
 	// Outcome says why.
 	Outcome Outcome
 

@@ -21,7 +21,7 @@ type Lease struct {
 	began   time.Time // before the claim was sent that got the first key
 	holdEnd time.Time // began plus the maximum hold
 	waited  time.Duration
-	gaveUp  error // why it stopped waiting before its time, or nil
+	gaveUp  error // why it stopped asking before its time, or nil: the client is gone, the guard closed
 
 	ctx    context.Context //nolint:containedctx // the handler's context: it lives as long as the lease
 	cancel context.CancelCauseFunc
@@ -52,7 +52,8 @@ type leaseKey struct{}
 
 // leaseContext carries the lease to the handler.
 type leaseContext struct {
-	context.Context
+	context.Context //nolint:containedctx // it is a context
+
 	lease *Lease
 }
 
@@ -193,9 +194,9 @@ func (l *Lease) begin(ctx context.Context) {
 
 // acquire takes the keys one after the other, all or none. Only with StatusGranted and no error is
 // the lease held; otherwise it is settled.
-func (l *Lease) acquire(print Fingerprint) (Claimed, error) {
+func (l *Lease) acquire(fingerprint Fingerprint) (Claimed, error) {
 	g := l.guard
-	claim := Claim{Holder: Holder{Token: l.token}, Fingerprint: print, Lease: g.lease}
+	claim := Claim{Holder: Holder{Token: l.token}, Fingerprint: fingerprint, Lease: g.lease}
 	if g.crash != CrashTakeOver {
 		claim.Lapse = g.retention
 	}
@@ -215,6 +216,7 @@ func (l *Lease) acquire(print Fingerprint) (Claimed, error) {
 	}
 	// With several keys, an early one may have been lost while the last was waited for.
 	if err := l.over(); err != nil {
+		l.gaveUp = context.Cause(l.ctx)
 		l.settle(VerdictRelease, nil)
 		return Claimed{}, errors.Join(ErrStoreUnavailable, err)
 	}
@@ -227,11 +229,16 @@ func (l *Lease) take(key int, fence uint64, sent time.Time) {
 	defer l.mu.Unlock()
 	l.keys[key].fence = fence
 	l.taken++
-	if l.taken == 1 {
+	deadline := l.guard.deadlineOf(sent, l.guard.lease)
+	switch {
+	case l.taken == 1:
 		l.began, l.holdEnd = sent, sent.Add(l.guard.maxHold)
-		l.deadline = l.guard.deadlineOf(sent, l.guard.lease)
+		l.deadline = deadline
 		l.renewal.start(l)
-	} // A later key's lease ends after the first one's, and the next renewal covers both.
+	case deadline.Before(l.deadline): // a renewal of the keys before it overtook this claim
+		l.deadline = deadline
+		l.renewal.expiry.Reset(time.Until(deadline))
+	}
 }
 
 // deadlineOf is when a lease asked for at sent is to be taken for over: 19/20 of it, because timers
@@ -248,9 +255,10 @@ func (l *Lease) lose(cause error) {
 		return
 	}
 	l.lost = cause
+	began := l.began
 	l.mu.Unlock()
 	l.cancel(cause)
-	l.emit(Event{Kind: EventLeaseLost, Held: time.Since(l.began), Err: cause})
+	l.emit(Event{Kind: EventLeaseLost, Held: time.Since(began), Err: cause})
 }
 
 // hold runs what is inside the guard and settles once, whether it returns, panics or calls Goexit.
@@ -271,9 +279,9 @@ func (l *Lease) emit(event Event) {
 	if l.guard.observe == nil {
 		return
 	}
-	event.Guard, event.Operation, event.Waited = l.guard.name, l.operation, l.waited
+	event.Guard, event.Operation = l.guard.name, l.operation
 	l.mu.Lock()
-	event.Fence = l.Fence()
+	event.Waited, event.Fence = l.waited, l.Fence()
 	l.mu.Unlock()
 	l.guard.observe(event)
 }

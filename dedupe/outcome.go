@@ -34,7 +34,7 @@ const (
 func Outcomes() []Outcome {
 	all := make([]Outcome, len(outcomes))
 	for i := range all {
-		all[i] = Outcome(i) //nolint:gosec // the table has eleven rows
+		all[i] = Outcome(i)
 	}
 	return all
 }

@@ -54,8 +54,8 @@ func (g *Guard) keysOf(call Call, keys []string) ([]string, error) {
 // admit takes the keys for call and, when it gets them all, runs what is inside.
 func (g *Guard) admit(ctx context.Context, inner []*Guard, call Call, keys []string) error {
 	l := &Lease{guard: g, outer: leaseOf(ctx), operation: call.Operation()}
-	var print Fingerprint
-	if err := l.want(call, keys, &print); err != nil {
+	var fingerprint Fingerprint
+	if err := l.want(call, keys, &fingerprint); err != nil {
 		return g.refuseRequest(call, err)
 	}
 	if len(l.keys) == 0 { // held further out on this same request
@@ -66,11 +66,13 @@ func (g *Guard) admit(ctx context.Context, inner []*Guard, call Call, keys []str
 		l.cancel(ErrClosed)
 		return g.refuse(l, StoreUnavailable, ErrClosed)
 	}
-	claimed, err := l.acquire(print)
+	claimed, err := l.acquire(fingerprint)
+	l.mu.Lock()
 	l.waited = time.Since(l.arrived)
+	l.mu.Unlock()
 
 	switch {
-	case err != nil && g.failOpen && ctx.Err() == nil && errors.Is(err, ErrStoreUnavailable) && !errors.Is(err, ErrRecordUnreadable):
+	case err != nil && g.failOpen && l.gaveUp == nil && errors.Is(err, ErrStoreUnavailable) && !errors.Is(err, ErrRecordUnreadable):
 		l.emit(Event{Kind: EventDecided, Outcome: StoreUnavailable, Open: true, Err: err})
 		return Do(ctx, inner, call)
 	case err != nil:
@@ -91,7 +93,7 @@ func (g *Guard) admit(ctx context.Context, inner []*Guard, call Call, keys []str
 
 // want works out which records the lease needs: one for each key that is not held further out on
 // this request, in the one order in which everybody takes them.
-func (l *Lease) want(call Call, keys []string, print *Fingerprint) error {
+func (l *Lease) want(call Call, keys []string, fingerprint *Fingerprint) error {
 	g := l.guard
 	caller, operation := "", g.operation
 	if g.kind == kindOnce {
@@ -117,14 +119,14 @@ func (l *Lease) want(call Call, keys []string, print *Fingerprint) error {
 		if err != nil {
 			return err
 		}
-		*print = fingerprintOf(payload)
+		*fingerprint = fingerprintOf(payload)
 		return nil
 	}
 	text, err := g.fingerprint(call)
 	if err != nil {
 		return err
 	}
-	*print = Fingerprint(digest(string(text)))
+	*fingerprint = Fingerprint(digest(string(text)))
 	return nil
 }
 

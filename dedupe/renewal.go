@@ -103,6 +103,9 @@ func (l *Lease) extend(ctx context.Context) error {
 	if l.lost != nil {
 		return l.lost
 	}
+	if l.taken > taken { // the next one covers the key that came meanwhile
+		return nil
+	}
 	l.deadline = l.guard.deadlineOf(sent, lease)
 	l.renewal.capped = lease < l.guard.lease
 	return nil

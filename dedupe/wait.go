@@ -48,7 +48,7 @@ const (
 
 // jitter spreads d over half to one and a half of it, so that waiters do not ask in step.
 func jitter(d time.Duration) time.Duration {
-	return d/2 + rand.N(d)
+	return d/2 + rand.N(d) //nolint:gosec // it spreads load, it keeps no secret
 }
 
 // waiters counts the requests of this process that wait for each key.

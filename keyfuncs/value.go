@@ -63,6 +63,7 @@ func textOf(value any) (text string, ok bool) {
 		return wholeNumber(v.Float(), 1<<24)
 	case reflect.Float64:
 		return wholeNumber(v.Float(), 1<<53)
+	default: // what else there is has no text but its own
 	}
 	stringer, ok := value.(fmt.Stringer)
 	if !ok {

@@ -2,7 +2,7 @@ package memstore
 
 // schedule is a heap of records, the one that ends first on top. Each record knows its place, so
 // that one whose end moves can be put right without a search.
-type schedule []*record
+type schedule []*record //nolint:recvcheck // container/heap wants Push and Pop on the pointer, sorting needs none
 
 // Len implements [sort.Interface].
 func (s schedule) Len() int { return len(s) }
@@ -18,7 +18,7 @@ func (s schedule) Swap(i, j int) {
 
 // Push implements [container/heap.Interface].
 func (s *schedule) Push(x any) {
-	r := x.(*record)
+	r := x.(*record) //nolint:errcheck // nothing else is pushed, and a panic says so
 	r.place = len(*s)
 	*s = append(*s, r)
 }

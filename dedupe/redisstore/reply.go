@@ -43,9 +43,9 @@ func (r reply) expect(status string) error {
 	}
 }
 
-func (r reply) number() (uint64, error) {
-	number, err := strconv.ParseUint(r.value, 10, 63)
-	if err != nil {
+func (r reply) number() (int64, error) {
+	number, err := strconv.ParseInt(r.value, 10, 64)
+	if err != nil || number < 0 {
 		return 0, r.unexpected()
 	}
 	return number, nil

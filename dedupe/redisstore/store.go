@@ -107,7 +107,7 @@ func (s *Store) Claim(ctx context.Context, c dedupe.Claim) (dedupe.Claimed, erro
 	switch r.status {
 	case "granted":
 		fence, err := r.number()
-		return dedupe.Claimed{Status: dedupe.StatusGranted, Fence: fence}, err
+		return dedupe.Claimed{Status: dedupe.StatusGranted, Fence: uint64(fence)}, err //nolint:gosec // number is not negative
 	case "held":
 		rest, err := r.number()
 		return dedupe.Claimed{Status: dedupe.StatusHeld, Remaining: time.Duration(rest) * time.Microsecond}, err

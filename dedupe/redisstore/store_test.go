@@ -16,20 +16,24 @@ import (
 )
 
 func TestOnMiniredis(t *testing.T) {
+	t.Parallel()
 	server := miniredis.RunT(t)
 	server.ClockTTL(true)
 	runSuite(t, redis.NewClient(&redis.Options{Addr: server.Addr()}))
 }
 
 func TestOnRedis(t *testing.T) {
+	t.Parallel()
 	runSuite(t, redistest.Start(t).Client())
 }
 
 func TestOnValkey(t *testing.T) {
+	t.Parallel()
 	runSuite(t, redistest.Start(t, redistest.Binary("valkey-server")).Client())
 }
 
 func TestOnCluster(t *testing.T) {
+	t.Parallel()
 	runSuite(t, redistest.StartCluster(t, 3).Client())
 }
 

@@ -11,9 +11,9 @@ var leaseCases = []testCase{
 	// The owner measures its lease from before it asked. Whatever the lengths of the ways to the
 	// store, nobody else may be granted the key before that time is over.
 	{"IsNeverCutShort", func(t *trial) {
-		leases := []time.Duration{50, 75, 100, 137, 150, 200}
+		leases := []int{50, 75, 100, 137, 150, 200}
 		together(len(leases), func(i int) {
-			lease := leases[i] * time.Millisecond
+			lease := time.Duration(leases[i]) * time.Millisecond
 			first := dedupe.Claim{Holder: dedupe.Holder{Digest: t.newDigest(), Token: newToken()}, Lease: lease}
 			start := time.Now()
 			found, err := t.store.Claim(t.Context(), first)
