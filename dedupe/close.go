@@ -83,18 +83,33 @@ func (h *holders) rest() []*Lease {
 // were. Close may be called again.
 //
 // Call it after the server has stopped taking requests, before the store's client is closed.
-func (g *Guard) Close(ctx context.Context) error {
-	select {
-	case <-g.holders.close():
-		return nil
-	case <-ctx.Done():
+func (g *Guard) Close(ctx context.Context) error { return Close(ctx, g) }
+
+// Close closes several guards as [Guard.Close] closes one, all at the same time.
+func Close(ctx context.Context, guards ...*Guard) error {
+	empty := make([]<-chan struct{}, len(guards))
+	for i, g := range guards {
+		empty[i] = g.holders.close()
 	}
+	var errs []error
+	for i, g := range guards {
+		select {
+		case <-empty[i]:
+			continue
+		case <-ctx.Done():
+		}
+		if left := g.evict(); left > 0 {
+			errs = append(errs, fmt.Errorf("dedupe: %s: closed with %d handlers still running: %w", g.name, left, context.Cause(ctx)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// evict ends the leases that are left and returns how many there were.
+func (g *Guard) evict() int {
 	left := g.holders.rest()
-	if len(left) == 0 {
-		return nil
-	}
 	for _, l := range left {
 		l.evict()
 	}
-	return errors.Join(fmt.Errorf("dedupe: %s: closed with %d handlers still running", g.name, len(left)), context.Cause(ctx))
+	return len(left)
 }

@@ -79,6 +79,9 @@ func (g *Guard) build(constructor string, found []error, options []Option) (*Gua
 		}
 		option(&g.settings)
 	}
+	if !g.maxHoldGiven {
+		g.maxHold = max(g.maxHold, g.lease)
+	}
 	found = append(found, g.problems(g.kind)...)
 	if len(found) > 0 {
 		for i, err := range found {

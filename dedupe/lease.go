@@ -37,6 +37,7 @@ type Lease struct {
 	deadline time.Time // local and monotonic: until then the store grants the keys to nobody else
 	lost     error     // why the lease was lost, or nil
 	ended    bool      // the handler has returned
+	watchers []context.CancelCauseFunc
 	renewal  renewal
 
 	previous, next *Lease // in guard.holders
@@ -255,9 +256,12 @@ func (l *Lease) lose(cause error) {
 		return
 	}
 	l.lost = cause
-	began := l.began
+	began, watchers := l.began, l.watchers
 	l.mu.Unlock()
 	l.cancel(cause)
+	for _, cancel := range watchers {
+		cancel(cause)
+	}
 	l.emit(Event{Kind: EventLeaseLost, Held: time.Since(began), Err: cause})
 }
 

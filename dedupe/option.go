@@ -26,16 +26,17 @@ const (
 )
 
 type settings struct {
-	lease       time.Duration
-	maxHold     time.Duration
-	wait        time.Duration
-	retention   time.Duration
-	maxWaiters  int
-	failOpen    bool
-	optionalKey bool
-	safeMethods bool
-	skip        func(Request) bool
-	observe     func(Event)
+	lease        time.Duration
+	maxHold      time.Duration
+	maxHoldGiven bool
+	wait         time.Duration
+	retention    time.Duration
+	maxWaiters   int
+	failOpen     bool
+	optionalKey  bool
+	safeMethods  bool
+	skip         func(Request) bool
+	observe      func(Event)
 
 	// For Serialize only.
 	also []KeyFunc
@@ -66,13 +67,15 @@ func WithLease(d time.Duration) Option { return func(s *settings) { s.lease = d 
 // WithMaxHold caps how long one handler may hold a key, renewals included. After that its context
 // is cancelled with a cause that matches [ErrLeaseLost] and [ErrHoldTooLong], and the key is free
 // again. It bounds what a handler that hangs can block. From the lease to 24 h; the default is
-// 15 min.
-func WithMaxHold(d time.Duration) Option { return func(s *settings) { s.maxHold = d } }
+// 15 min, or the lease if that is longer.
+func WithMaxHold(d time.Duration) Option {
+	return func(s *settings) { s.maxHold, s.maxHoldGiven = d, true }
+}
 
 // WithWait sets how long a request waits for a key that is held before it is refused as a conflict.
 // A waiter of a Once that sees the first one finish gets its answer. Waiting keeps a connection and
-// a goroutine busy; keep it below the client's own timeout. From 0 to 10 min; the default is 0:
-// refuse at once.
+// a goroutine busy, and each of several guards waits on its own: keep the sum below the client's own
+// timeout. From 0 to 10 min; the default is 0: refuse at once.
 func WithWait(d time.Duration) Option { return func(s *settings) { s.wait = d } }
 
 // WithMaxWaiters sets how many requests may wait for one key in this process; one more is refused

@@ -3,6 +3,7 @@ package dedupe
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -45,7 +46,11 @@ func (g *Guard) keysOf(call Call, keys []string) ([]string, error) {
 		case key != "":
 			keys = append(keys, key)
 		case !g.optionalKey:
-			return nil, &Refusal{Outcome: KeyMissing, Cause: errNoKey}
+			cause := errNoKey
+			if i >= 0 {
+				cause = fmt.Errorf("%w for key function %d of WithAlso", errNoKey, i+1)
+			}
+			return nil, &Refusal{Outcome: KeyMissing, Cause: cause}
 		}
 	}
 	return keys, nil

@@ -15,6 +15,9 @@ import (
 func (l *Lease) settle(verdict Verdict, answer []byte) {
 	l.stop()
 	l.cancel(context.Canceled)
+	for _, cancel := range l.watchers {
+		cancel(context.Canceled)
+	}
 	ctx := context.WithoutCancel(l.ctx)
 
 	var failed []Holder

@@ -13,8 +13,8 @@ type answer struct {
 	body   []byte
 }
 
-// line is one header with all its values. No values means that the handler kept net/http from
-// setting the header by itself.
+// line is one header with all its values. No values means that the header is not to be sent: the
+// handler kept net/http from setting it by itself, or removed what outer middleware had set.
 type line struct {
 	name   string
 	values []string

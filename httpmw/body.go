@@ -12,7 +12,7 @@ import (
 
 // body is a request's body after it was read for a fingerprint or a field.
 type body struct {
-	bytes []byte
+	bytes []byte // all of it, or what was read before err
 	err   error
 }
 
@@ -33,26 +33,34 @@ func readBody(r *http.Request, limit int64) *body {
 	var limited *http.MaxBytesError
 	switch {
 	case errors.As(err, &limited):
-		return &body{err: tooLarge(limited.Limit)}
+		err = tooLarge(limited.Limit)
 	case err != nil:
-		return &body{err: fmt.Errorf("%w: %w", &dedupe.KeyError{Source: "body", Problem: "could not be read"}, err)}
+		err = fmt.Errorf("%w: %w", &dedupe.KeyError{Source: "body", Problem: "could not be read"}, err)
 	case int64(read.Len()) > limit:
-		return &body{err: tooLarge(limit)}
+		err = tooLarge(limit)
 	}
-	return &body{bytes: read.Bytes()}
+	return &body{bytes: read.Bytes(), err: err}
 }
 
 func tooLarge(limit int64) error {
 	return fmt.Errorf("%w: the body is over %d bytes", dedupe.ErrPayloadTooLarge, limit)
 }
 
-// again returns the body for the handler to read.
+// again returns the body for the handler to read. One that could not be read to its end is given on
+// as well, because a key function may get by without it: what was read, then the rest or the error.
 func (b *body) again(original io.ReadCloser) io.ReadCloser {
 	if original == nil || original == http.NoBody {
 		return original
 	}
+	read := bytes.NewReader(b.bytes)
+	if b.err != nil {
+		return struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(read, original), original}
+	}
 	return struct {
 		*bytes.Reader
 		io.Closer
-	}{bytes.NewReader(b.bytes), original}
+	}{read, original}
 }

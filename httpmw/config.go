@@ -15,13 +15,13 @@ import (
 type Config struct {
 	// MaxBody is the most that is read of a request's body for its fingerprint or a field, in
 	// bytes; a larger one is refused with 413. It is held in memory while the handler runs. Bodies
-	// that no guard looks at are not read. The default is 1 MiB.
+	// that no guard looks at are not read. At most 1 GiB; the default is 1 MiB.
 	MaxBody int64
 
 	// MaxAnswer is the largest answer that is kept, in bytes of its body. A larger one goes through
 	// to the client, and repeats are told that the request ran but its answer is not there. Answers
-	// are held in memory until the handler returns, and in the store for the retention. The default
-	// is 1 MiB.
+	// are held in memory until the handler returns, and in the store for the retention. At most
+	// 1 GiB; the default is 1 MiB.
 	MaxAnswer int
 
 	// Keep decides which answers are kept; what is not kept runs again. The default is
@@ -45,16 +45,19 @@ type Config struct {
 	Param func(r *http.Request, name string) string
 }
 
-const mebibyte = 1 << 20
+const (
+	mebibyte = 1 << 20
+	gibibyte = 1 << 30
+)
 
 // withDefaults returns c with every default filled in, or an error that names each bad field.
 func (c Config) withDefaults() (Config, error) {
 	var found []error
-	if c.MaxBody < 0 {
-		found = append(found, fmt.Errorf("httpmw.Config: MaxBody is %d; it must not be negative, and 0 is the default of 1 MiB", c.MaxBody))
+	if c.MaxBody < 0 || c.MaxBody > gibibyte {
+		found = append(found, fmt.Errorf("httpmw.Config: MaxBody is %d; it must be from 1 to 1 GiB, and 0 is the default of 1 MiB", c.MaxBody))
 	}
-	if c.MaxAnswer < 0 {
-		found = append(found, fmt.Errorf("httpmw.Config: MaxAnswer is %d; it must not be negative, and 0 is the default of 1 MiB", c.MaxAnswer))
+	if c.MaxAnswer < 0 || c.MaxAnswer > gibibyte {
+		found = append(found, fmt.Errorf("httpmw.Config: MaxAnswer is %d; it must be from 1 to 1 GiB, and 0 is the default of 1 MiB", c.MaxAnswer))
 	}
 	for _, name := range c.KeepHeaders {
 		if reason := neverKept(name); reason != "" {
@@ -99,16 +102,18 @@ func DefaultKeep(status int, _ http.Header) bool {
 func DefaultKeepHeaders() []string { return slices.Clone(defaultKeepHeaders) }
 
 var defaultKeepHeaders = []string{
-	"Cache-Control", "Content-Digest", "Content-Disposition", "Content-Encoding", "Content-Language",
-	"Content-Location", "Content-Range", "Content-Type", "Etag", "Expires", "Last-Modified", "Link",
-	"Location", "Preference-Applied", "Repr-Digest", "Vary",
+	"Accept-Ranges", "Allow", "Cache-Control", "Content-Digest", "Content-Disposition", "Content-Encoding",
+	"Content-Language", "Content-Location", "Content-Range", "Content-Security-Policy", "Content-Type",
+	"Etag", "Expires", "Last-Modified", "Link", "Location", "Preference-Applied", "Repr-Digest", "Vary",
+	"X-Content-Type-Options",
 }
 
 // neverKept returns why a header must not be replayed, or "".
 func neverKept(name string) string {
-	switch canonical := http.CanonicalHeaderKey(strings.TrimSpace(name)); canonical {
-	case "":
-		return "is empty"
+	if name == "" || strings.ContainsFunc(name, notInToken) {
+		return "is not the name of a header"
+	}
+	switch http.CanonicalHeaderKey(name) {
 	case "Set-Cookie", "Set-Cookie2", "Authorization", "Proxy-Authorization", "Authentication-Info",
 		"Proxy-Authentication-Info", "Www-Authenticate", "Proxy-Authenticate":
 		return "carries credentials"
@@ -121,6 +126,11 @@ func neverKept(name string) string {
 	default:
 		return ""
 	}
+}
+
+// notInToken goes by RFC 9110, section 5.6.2.
+func notInToken(c rune) bool {
+	return c <= ' ' || c > '~' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, c)
 }
 
 // operation is the default of Config.Operation.

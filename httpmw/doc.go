@@ -1,2 +1,13 @@
-// Package httpmw puts Interlock's guards in front of net/http handlers.
+// Package httpmw puts guards in front of net/http handlers.
+//
+//	mux.Handle("POST /accounts/{id}/withdraw", httpmw.New(once, account)(withdraw))
+//
+// It takes keys out of requests, renders refusals as problems (RFC 9457), and records the answers
+// that a [dedupe.Once] keeps. It decides nothing: that is package dedupe's. [Config] has what can be
+// changed.
+//
+// Under a [dedupe.Serialize] the handler gets the ResponseWriter as it is. Under a Once it gets one
+// that holds the answer back until it is saved, and passes it on at once when it turns out to be
+// streamed or too large to be kept. Flush, Hijack, ReadFrom and http.ResponseController work as
+// before.
 package httpmw

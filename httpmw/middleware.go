@@ -68,6 +68,9 @@ func (m *Middleware) Wrap(next http.Handler) http.Handler {
 func (m *Middleware) Serve(w http.ResponseWriter, r *http.Request, next func(http.ResponseWriter, *http.Request)) error {
 	c := &call{request: request{config: &m.config, http: r}, middleware: m, w: w, next: next}
 	if err := dedupe.Do(r.Context(), m.guards, c); err != nil {
+		if outer, found := reach[interface{ disown() }](w); found {
+			outer.disown()
+		}
 		return err
 	}
 	if c.recorder != nil {
@@ -107,6 +110,8 @@ func (c *call) Record() {
 func (c *call) Answer() ([]byte, dedupe.Verdict) {
 	status, header := c.recorder.result()
 	switch {
+	case c.recorder.disowned:
+		return nil, dedupe.VerdictRelease
 	case c.recorder.taken():
 		return nil, dedupe.VerdictTombstone
 	case !c.config.Keep(status, header):

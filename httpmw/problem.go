@@ -66,7 +66,11 @@ func NewProblem(refusal *dedupe.Refusal) Problem {
 
 // RetryAfter returns the value of a Retry-After header for d: whole seconds, rounded up, at least 1.
 func RetryAfter(d time.Duration) string {
-	return strconv.FormatInt(max(1, int64((d+time.Second-1)/time.Second)), 10)
+	seconds := int64(d / time.Second)
+	if d%time.Second > 0 {
+		seconds++
+	}
+	return strconv.FormatInt(max(1, seconds), 10)
 }
 
 // WriteProblem answers with the problem of a refusal, Retry-After where the request may be

@@ -1,11 +1,14 @@
 package httpmw
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -21,25 +24,33 @@ type recorder struct {
 	limit int
 	kept  []string // names of the headers to keep
 
-	outer    http.Header // the headers to keep as outer middleware set them
+	outer    http.Header // the headers to keep, and Trailer, as outer middleware set them
 	status   int         // 0 until the handler wrote its header
 	header   http.Header // as they were when the handler wrote its header
 	body     []byte
 	passed   bool // the answer goes straight through
 	hijacked bool
+	disowned bool // the handler did not run
 }
 
 func newRecorder(under http.ResponseWriter, limit int, kept []string) *recorder {
 	r := &recorder{under: under, limit: limit, kept: kept}
 	for _, name := range kept {
-		if values, found := under.Header()[name]; found {
-			if r.outer == nil {
-				r.outer = make(http.Header)
-			}
-			r.outer[name] = slices.Clone(values)
-		}
+		r.noteOuter(name)
 	}
+	r.noteOuter("Trailer")
 	return r
+}
+
+func (r *recorder) noteOuter(name string) {
+	values, found := r.under.Header()[name]
+	if !found {
+		return
+	}
+	if r.outer == nil {
+		r.outer = make(http.Header)
+	}
+	r.outer[name] = slices.Clone(values)
 }
 
 // Header returns the real headers, so that inner handlers see what outer middleware set.
@@ -51,47 +62,38 @@ func (r *recorder) WriteHeader(status int) {
 		panic(fmt.Sprintf("invalid WriteHeader code %v", status))
 	}
 	switch {
-	case r.passed || status < 200 && status != http.StatusSwitchingProtocols:
+	case r.passed:
 		r.under.WriteHeader(status)
-	case r.status == 0:
+	case r.status != 0: // the first one counts, as in net/http
+	case status < 200 && status != http.StatusSwitchingProtocols:
+		r.under.WriteHeader(status)
+	default:
 		r.status = status
 		r.header = r.under.Header().Clone()
 	}
 }
 
-// Write keeps p, or passes it on when the answer has become too large.
+// Write keeps p, or passes it on when the answer has become too large. A content type is left for
+// net/http to find: it goes by the first 512 bytes, which it sees here as it would without us.
 func (r *recorder) Write(p []byte) (int, error) {
-	r.begin(p)
-	if !r.passed && len(r.body)+len(p) > r.limit {
-		r.pass()
+	if r.status == 0 && !r.passed {
+		r.WriteHeader(http.StatusOK)
 	}
-	if r.passed {
-		return r.under.Write(p)
-	}
-	if len(p) > 0 && !bodyAllowed(r.status) {
+	switch {
+	case r.passed:
+	case len(p) > 0 && !bodyAllowed(r.status):
 		return 0, http.ErrBodyNotAllowed
+	case len(r.body)+len(p) > r.limit:
+		r.pass()
+	default:
+		r.body = append(r.body, p...)
+		return len(p), nil
 	}
-	r.body = append(r.body, p...)
-	return len(p), nil
+	return r.under.Write(p)
 }
 
 // WriteString is Write for those who ask for an io.StringWriter.
 func (r *recorder) WriteString(s string) (int, error) { return r.Write([]byte(s)) }
-
-// begin does what net/http does at the first byte of a body: status 200 unless there is one, and a
-// content type by these bytes unless there is one. It is done here because what net/http would see
-// is the body in one piece.
-func (r *recorder) begin(p []byte) {
-	if r.status != 0 || r.passed {
-		return
-	}
-	header := r.under.Header()
-	_, typed := header["Content-Type"]
-	if !typed && header.Get("Content-Encoding") == "" && header.Get("Transfer-Encoding") == "" && len(p) > 0 {
-		header.Set("Content-Type", http.DetectContentType(p))
-	}
-	r.WriteHeader(http.StatusOK)
-}
 
 // ReadFrom keeps what src has. Once that is too much, the rest is the server's own to copy, by
 // sendfile where it can.
@@ -115,11 +117,26 @@ func (r *recorder) Unwrap() http.ResponseWriter { return r.under }
 // FlushError passes on what there is and everything that follows: a client that is to see a part
 // of the answer early cannot wait until the whole is saved.
 func (r *recorder) FlushError() error {
-	if r.status == 0 && !r.passed {
-		r.WriteHeader(http.StatusOK)
+	if canFlush(r.under) {
+		if r.status == 0 && !r.passed {
+			r.WriteHeader(http.StatusOK)
+		}
+		r.pass()
 	}
-	r.pass()
 	return http.NewResponseController(r.under).Flush()
+}
+
+// hijack hands over the connection, after what was written before. What is said on it from then on
+// is not kept.
+func (r *recorder) hijack() (net.Conn, *bufio.ReadWriter, error) {
+	if r.status != 0 {
+		r.pass()
+	}
+	connection, buffered, err := http.NewResponseController(r.under).Hijack()
+	if err == nil {
+		r.hijacked, r.passed = true, true
+	}
+	return connection, buffered, err
 }
 
 // pass ends the recording and sends what was held back.
@@ -134,7 +151,7 @@ func (r *recorder) pass() {
 
 // commit sends the answer, now that it is saved.
 func (r *recorder) commit() {
-	if !r.passed && !r.hijacked && r.status != 0 {
+	if !r.passed && r.status != 0 {
 		r.send()
 	}
 }
@@ -155,6 +172,10 @@ func (r *recorder) send() {
 	}
 }
 
+// disown is called by a middleware further in whose guards turned the request away. What it writes
+// is not the handler's answer: it is not kept, as if all guards were in one middleware.
+func (r *recorder) disown() { r.disowned = true }
+
 // result returns status and headers as the client sees them.
 func (r *recorder) result() (int, http.Header) {
 	if r.status == 0 {
@@ -165,7 +186,7 @@ func (r *recorder) result() (int, http.Header) {
 
 // passing reports that the answer went straight through, or has parts that are not kept.
 func (r *recorder) passing() bool {
-	if r.passed || r.header.Get("Trailer") != "" {
+	if _, header := r.result(); r.passed || !slices.Equal(header["Trailer"], r.outer["Trailer"]) {
 		return true
 	}
 	for name := range r.under.Header() {
@@ -179,16 +200,20 @@ func (r *recorder) passing() bool {
 // taken reports that the handler took over the connection.
 func (r *recorder) taken() bool { return r.hijacked || r.status == http.StatusSwitchingProtocols }
 
-// answer returns what is to be kept: of the headers, those the handler set.
+// answer returns what is to be kept: of the headers, those the handler set or removed, and its
+// Content-Length if it is true.
 func (r *recorder) answer() answer {
 	status, header := r.result()
 	a := answer{status: status, body: r.body}
 	for _, name := range r.kept {
 		values, found := header[name]
 		outer, was := r.outer[name]
-		if found && !(was && slices.Equal(values, outer)) {
+		if found != was || !slices.Equal(values, outer) {
 			a.header = append(a.header, line{name, values})
 		}
+	}
+	if length := strconv.Itoa(len(r.body)); header.Get("Content-Length") == length {
+		a.header = append(a.header, line{"Content-Length", []string{length}})
 	}
 	return a
 }

@@ -11,7 +11,7 @@ import (
 // finds FlushError.)
 func (r *recorder) writer() http.ResponseWriter {
 	_, flushes := r.under.(http.Flusher)
-	hijacks := canHijack(r.under)
+	_, hijacks := reach[http.Hijacker](r.under)
 	switch {
 	case flushes && hijacks:
 		return struct {
@@ -34,15 +34,21 @@ func (r *recorder) writer() http.ResponseWriter {
 	}
 }
 
-// canHijack looks where http.ResponseController would.
-func canHijack(w http.ResponseWriter) bool {
+func canFlush(w http.ResponseWriter) bool {
+	_, flushes := reach[http.Flusher](w)
+	_, reports := reach[interface{ FlushError() error }](w)
+	return flushes || reports
+}
+
+// reach returns w or what it wraps as a T. It looks where http.ResponseController would.
+func reach[T any](w http.ResponseWriter) (found T, ok bool) {
 	for {
-		if _, ok := w.(http.Hijacker); ok {
-			return true
+		if found, ok = w.(T); ok {
+			return found, true
 		}
-		outer, ok := w.(interface{ Unwrap() http.ResponseWriter })
-		if !ok {
-			return false
+		outer, wraps := w.(interface{ Unwrap() http.ResponseWriter })
+		if !wraps {
+			return found, false
 		}
 		w = outer.Unwrap()
 	}
@@ -55,11 +61,5 @@ func (f flusher) Flush() { _ = f.recording.FlushError() }
 
 type hijacker struct{ recording *recorder }
 
-// Hijack implements http.Hijacker. What is said on the connection from here on is not kept.
-func (h hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	connection, buffered, err := http.NewResponseController(h.recording.under).Hijack()
-	if err == nil {
-		h.recording.hijacked = true
-	}
-	return connection, buffered, err
-}
+// Hijack implements http.Hijacker.
+func (h hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) { return h.recording.hijack() }

@@ -18,14 +18,15 @@ const maxHeaderKey = 255
 //
 // The first is the String of Structured Fields (RFC 9651) that draft-ietf-httpapi-idempotency-key-header
 // asks for: any printable ASCII with \" for a quotation mark and \\ for a backslash. The second is
-// what most clients send: the key as it is, of visible ASCII without quotation marks and commas.
+// what most clients send: the key as it is, of printable ASCII without quotation marks and commas.
 // Both have 1 to 255 bytes, counted after decoding. Case matters, white space around the value does
 // not.
 //
 // A request without the header has no key (""). Anything else is an error, since a guess could
 // give two requests one key, or one request two:
 //   - an empty value or "": the client meant to send a key;
-//   - two lines, even equal ones, and a comma outside quotes: proxies may join two lines with one;
+//   - two lines, even equal ones, and a comma outside quotes: proxies may join two lines with one,
+//     and a retry whose key came twice would be another request;
 //   - anything after the closing quotation mark: the draft defines no parameters, and ignoring one
 //     would drop what somebody took for a part of the key.
 //
@@ -128,8 +129,6 @@ func checkRaw(text string) (problem string) {
 		switch c := text[i]; {
 		case c == ',':
 			return "has a comma outside quotation marks"
-		case c == ' ':
-			return "has a space outside quotation marks"
 		case c == '"':
 			return "has a quotation mark that does not open it"
 		case c < ' ' || c > '~':

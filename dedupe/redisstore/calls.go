@@ -2,20 +2,16 @@ package redisstore
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"sync/atomic"
-	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/interlock-go/interlock/dedupe"
 )
 
-// calls makes calls through a client and comes back in time whatever the client does.
+// calls carries out calls through a client and comes back in time whatever the client does.
 type calls struct {
 	client Client
-	budget time.Duration
+	budget budget
 	prompt bool // the client itself comes back at a context's deadline
 	count  atomic.Uint64
 	behind atomic.Int64 // calls left behind that have not ended
@@ -38,7 +34,7 @@ func (c *calls) use(client Client) {
 	}
 	options := single.Options()
 	if !options.ContextTimeoutEnabled {
-		timeout := c.budget
+		timeout := c.budget.length
 		if options.ReadTimeout > 0 {
 			timeout = min(timeout, options.ReadTimeout)
 		}
@@ -52,72 +48,52 @@ func (c *calls) use(client Client) {
 	c.prompt = true
 }
 
-// stamp returns what identifies one call of this process: the token it speaks for and a number.
-func (c *calls) stamp(t dedupe.Token) string {
-	var space [24]byte
-	return string(binary.BigEndian.AppendUint64(append(space[:0], t[:]...), c.count.Add(1)))
-}
-
-// do runs script on key.
-func (c *calls) do(ctx context.Context, script *script, key string, args []any) (string, error) {
+// do carries out a call within the budget and returns its reply, once that is known to be this
+// call's.
+func (c *calls) do(ctx context.Context, call call) (reply, error) {
 	if ctx.Err() != nil {
-		return "", context.Cause(ctx)
+		return reply{}, wrap(call.script, context.Cause(ctx))
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.budget)
+	ctx, cancel := c.budget.within(ctx)
 	defer cancel()
+	var text string
+	var err error
 	if c.prompt {
-		value, err := c.run(ctx, script, key, args)
-		if err != nil && ctx.Err() != nil {
-			err = c.late(ctx)
-		}
-		return value, err
+		text, err = call.run(ctx, c.client)
+	} else {
+		text, err = c.apart(ctx, call)
 	}
-	return c.apart(ctx, script, key, args)
+	switch {
+	case err == nil:
+		return readReply(call.script, call.stamp, text)
+	case ctx.Err() != nil:
+		err = fmt.Errorf("no reply in time, with a budget of %v: %w", c.budget.length, ctx.Err())
+	}
+	return reply{}, wrap(call.script, err)
 }
 
-// apart runs script on a goroutine of its own, which is left behind when the time is up and ends
+// apart runs a call on a goroutine of its own, which is left behind when the time is up and ends
 // when the client gives up. Cluster clients need it even when told to honour deadlines: they look up
 // slots and commands without.
-func (c *calls) apart(ctx context.Context, script *script, key string, args []any) (string, error) {
+func (c *calls) apart(ctx context.Context, call call) (string, error) {
 	if c.behind.Load() >= maxBehind {
 		return "", errBehind
 	}
 	type result struct {
-		value string
-		err   error
+		text string
+		err  error
 	}
 	done := make(chan result, 1)
 	c.behind.Add(1)
 	go func() {
 		defer c.behind.Add(-1)
-		value, err := c.run(ctx, script, key, args)
-		done <- result{value, err}
+		text, err := call.run(ctx, c.client)
+		done <- result{text, err}
 	}()
 	select {
 	case r := <-done:
-		return r.value, r.err
+		return r.text, r.err
 	case <-ctx.Done():
-		return "", c.late(ctx)
+		return "", ctx.Err()
 	}
-}
-
-func (c *calls) run(ctx context.Context, script *script, key string, args []any) (string, error) {
-	words := append(make([]any, 0, 4+len(args)), "evalsha", script.sha1, 1, key)
-	words = append(words, args...)
-	command := redis.NewStringCmd(ctx, words...)
-	err := c.client.Process(ctx, command)
-	if err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
-		words[0], words[1] = "eval", script.source
-		command = redis.NewStringCmd(ctx, words...)
-		err = c.client.Process(ctx, command)
-	}
-	return command.Val(), err
-}
-
-// late says why a call came to nothing.
-func (c *calls) late(ctx context.Context) error {
-	if ctx.Err() == context.DeadlineExceeded {
-		return fmt.Errorf("no reply within the budget of %v: %w", c.budget, context.Cause(ctx))
-	}
-	return context.Cause(ctx)
 }

@@ -1,2 +1,29 @@
-// Package redisstore keeps Interlock's records in Redis.
+// Package redisstore keeps the records of guards in Redis, 6.2 or later, or Valkey: on one server,
+// behind Sentinel, or in a cluster.
+//
+//	store := redisstore.New(redis.NewClient(&redis.Options{Addr: "localhost:6379"}))
+//
+// One hash holds everything about one guarded key: owner, fence, fingerprint, answer. Its name is
+// the prefix and the digest of the key; raw keys are not in Redis. Each operation is one script that
+// touches that one hash, so that it also runs while a cluster migrates the slot, and that has the
+// same result when it is carried out twice, as happens when a client sends a command again because
+// its reply was lost. Every record has a TTL at all times.
+//
+// A request costs two commands, a conflict or a replay one.
+//
+// # Clients
+//
+// Any go-redis client will do. Every call returns within the store's budget ([WithBudget]): a
+// *redis.Client is used through a copy that shares its connections and honours deadlines, other
+// clients on goroutines that can be left behind. [Open] makes a client with fitting timeouts.
+//
+// # Redis itself
+//
+// Set maxmemory-policy to noeviction: an evicted record is a lock let go. When Redis is full, claims
+// fail with an error, while renewals, releases and answers of requests that run still succeed.
+// What Redis loses, by a failover to a replica that lags or a restart without persistence, the store
+// has forgotten: fences, which follow Redis's clock, still rise.
+//
+// The Redis user needs the commands evalsha, eval, time, exists, hmget, hset, del, pexpire and pttl
+// on the prefix.
 package redisstore

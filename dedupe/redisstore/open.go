@@ -11,8 +11,23 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// Open builds a client for rawURL with the settings that suit a [Store], and a Store over it.
+// Open returns a Store over a client that [Connect] makes for rawURL, with the store's budget.
 // [Store.Close] closes the client.
+func Open(rawURL string, options ...Option) (*Store, error) {
+	s, err := newStore(options)
+	if err != nil {
+		return nil, fmt.Errorf("redisstore.Open: %w", err)
+	}
+	client, err := Connect(rawURL, s.calls.budget.length)
+	if err != nil {
+		return nil, err
+	}
+	s.calls.use(client)
+	s.closer = client.Close
+	return s, nil
+}
+
+// Connect makes a client with settings that suit a [Store] and others that must not wait long.
 //
 //	redis://user:password@host:6379/0                                 one server; rediss:// for TLS, unix:///path for a socket
 //	redis+cluster://host:6379?addr=host2:6379                         a cluster; rediss+cluster:// for TLS
@@ -20,26 +35,20 @@ import (
 //
 // The settings, unless the URL's query gives others (read as by redis.ParseURL, ParseClusterURL and
 // ParseFailoverURL): deadlines of contexts are honoured on the wire; dialling, waiting for a
-// connection and a reply take at most the budget each; and a command that failed is sent again once.
+// connection and a reply take at most timeout each; and a command that failed is sent again once.
 // With them a call that times out gives up its connection at once, where a stock client keeps it for
 // seconds.
 //
-// It does not connect: errors are about the URL and the options only, and never carry a password.
-func Open(rawURL string, options ...Option) (*Store, error) {
-	s, err := newStore(options)
+// It does not connect yet: errors are about the URL only, and never carry a password.
+func Connect(rawURL string, timeout time.Duration) (redis.UniversalClient, error) {
+	client, err := connect(rawURL, timeout)
 	if err != nil {
-		return nil, fmt.Errorf("redisstore.Open: %w", err)
+		return nil, fmt.Errorf("redisstore: %w", err)
 	}
-	client, err := connect(rawURL, s.calls.budget)
-	if err != nil {
-		return nil, fmt.Errorf("redisstore.Open: %w", err)
-	}
-	s.calls.use(client)
-	s.closer = client.Close
-	return s, nil
+	return client, nil
 }
 
-func connect(rawURL string, budget time.Duration) (redis.UniversalClient, error) {
+func connect(rawURL string, timeout time.Duration) (redis.UniversalClient, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
 		var failed *url.Error // whose text has the whole URL, password included
@@ -49,6 +58,9 @@ func connect(rawURL string, budget time.Duration) (redis.UniversalClient, error)
 		return nil, fmt.Errorf("the URL cannot be read: %w; write redis://host:6379", err)
 	}
 	scheme, kind, _ := strings.Cut(u.Scheme, "+")
+	if scheme != "redis" && scheme != "rediss" && scheme != "unix" {
+		kind = "unknown"
+	}
 	plain := *u
 	plain.Scheme = scheme
 	switch kind {
@@ -58,7 +70,7 @@ func connect(rawURL string, budget time.Duration) (redis.UniversalClient, error)
 			return nil, badURL(u, err)
 		}
 		o.MaintNotificationsConfig = noMaintenanceNotifications()
-		tune(budget, &o.ContextTimeoutEnabled, &o.MaxRetries, &o.DialerRetries, &o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout, &o.PoolTimeout)
+		tune(timeout, &o.ContextTimeoutEnabled, &o.MaxRetries, &o.DialerRetries, &o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout, &o.PoolTimeout)
 		return redis.NewClient(o), nil
 	case "cluster":
 		o, err := redis.ParseClusterURL(plain.String())
@@ -66,7 +78,7 @@ func connect(rawURL string, budget time.Duration) (redis.UniversalClient, error)
 			return nil, badURL(u, err)
 		}
 		o.MaintNotificationsConfig = noMaintenanceNotifications()
-		tune(budget, &o.ContextTimeoutEnabled, &o.MaxRetries, &o.DialerRetries, &o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout, &o.PoolTimeout)
+		tune(timeout, &o.ContextTimeoutEnabled, &o.MaxRetries, &o.DialerRetries, &o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout, &o.PoolTimeout)
 		return redis.NewClusterClient(o), nil
 	case "sentinel":
 		o, err := redis.ParseFailoverURL(plain.String())
@@ -76,7 +88,7 @@ func connect(rawURL string, budget time.Duration) (redis.UniversalClient, error)
 		if err != nil {
 			return nil, badURL(u, err)
 		}
-		tune(budget, &o.ContextTimeoutEnabled, &o.MaxRetries, &o.DialerRetries, &o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout, &o.PoolTimeout)
+		tune(timeout, &o.ContextTimeoutEnabled, &o.MaxRetries, &o.DialerRetries, &o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout, &o.PoolTimeout)
 		return redis.NewFailoverClient(o), nil
 	default:
 		return nil, badURL(u, fmt.Errorf("the scheme %q is unknown; use redis, redis+cluster or redis+sentinel", u.Scheme))
@@ -84,16 +96,16 @@ func connect(rawURL string, budget time.Duration) (redis.UniversalClient, error)
 }
 
 // tune fills in what the URL left open.
-func tune(budget time.Duration, contextTimeout *bool, maxRetries, dialerRetries *int, timeouts ...*time.Duration) {
+func tune(timeout time.Duration, contextTimeout *bool, maxRetries, dialerRetries *int, timeouts ...*time.Duration) {
 	*contextTimeout = true
 	for _, retries := range []*int{maxRetries, dialerRetries} {
 		if *retries == 0 {
 			*retries = 1
 		}
 	}
-	for _, timeout := range timeouts {
-		if *timeout == 0 {
-			*timeout = budget
+	for _, t := range timeouts {
+		if *t == 0 {
+			*t = timeout
 		}
 	}
 }

@@ -3,7 +3,6 @@ package redisstore
 import (
 	"context"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -39,7 +38,7 @@ func WithPrefix(prefix string) Option { return func(s *Store) { s.prefix = prefi
 // WithBudget sets how long one call to Redis may take, the client's own retries included, whatever
 // the client's timeouts are. A request makes two calls. A smaller budget tells an outage sooner and
 // takes a slow moment of Redis for one. From 1 ms to 1 min; the default is 250 ms.
-func WithBudget(d time.Duration) Option { return func(s *Store) { s.calls.budget = d } }
+func WithBudget(d time.Duration) Option { return func(s *Store) { s.calls.budget.length = d } }
 
 // New returns a Store over client, which stays the caller's to close. It panics on a nil client
 // and on an option out of bounds, which are mistakes in the program.
@@ -58,12 +57,13 @@ func New(client Client, options ...Option) *Store {
 }
 
 func newStore(options []Option) (*Store, error) {
-	s := &Store{prefix: "interlock:", calls: calls{budget: 250 * time.Millisecond}}
+	s := &Store{prefix: "interlock:"}
+	s.calls.budget.length = 250 * time.Millisecond
 	for _, option := range options {
 		option(s)
 	}
-	if s.calls.budget < time.Millisecond || s.calls.budget > time.Minute {
-		return nil, fmt.Errorf("WithBudget(%v) must be from 1ms to 1m0s; the default is 250ms", s.calls.budget)
+	if length := s.calls.budget.length; length < time.Millisecond || length > time.Minute {
+		return nil, fmt.Errorf("WithBudget(%v) must be from 1ms to 1m0s; the default is 250ms", length)
 	}
 	if strings.ContainsAny(s.prefix, "{}") {
 		return nil, fmt.Errorf("WithPrefix(%q) must not contain braces, which decide the slot in a cluster", s.prefix)
@@ -90,17 +90,17 @@ func (s *Store) Key(d dedupe.Digest) string {
 
 // Claim implements [dedupe.Store].
 func (s *Store) Claim(ctx context.Context, c dedupe.Claim) (dedupe.Claimed, error) {
-	args := make([]any, 0, 6)
-	args = append(args, microseconds(c.Lease), milliseconds(c.Lease)+milliseconds(c.Lapse))
+	call := s.newCall(claimScript, c.Holder)
+	call.add(microseconds(c.Lease), milliseconds(c.Lease)+milliseconds(c.Lapse))
 	if c.Fingerprint == (dedupe.Fingerprint{}) {
-		args = append(args, "")
+		call.add("")
 	} else {
-		args = append(args, c.Fingerprint[:])
+		call.add(c.Fingerprint[:])
 	}
 	if c.Lapse > 0 {
-		args = append(args, milliseconds(c.Lapse))
+		call.add(milliseconds(c.Lapse))
 	}
-	r, err := s.call(ctx, claimScript, c.Holder, args...)
+	r, err := s.calls.do(ctx, call)
 	if err != nil {
 		return dedupe.Claimed{}, err
 	}
@@ -125,44 +125,33 @@ func (s *Store) Claim(ctx context.Context, c dedupe.Claim) (dedupe.Claimed, erro
 
 // Extend implements [dedupe.Store].
 func (s *Store) Extend(ctx context.Context, h dedupe.Holder, lease time.Duration) error {
-	r, err := s.call(ctx, extendScript, h, microseconds(lease), milliseconds(lease))
-	if err != nil {
-		return err
-	}
-	return r.expect("extended")
+	call := s.newCall(extendScript, h)
+	call.add(microseconds(lease), milliseconds(lease))
+	return s.expect(ctx, call, "extended")
 }
 
 // Complete implements [dedupe.Store].
 func (s *Store) Complete(ctx context.Context, h dedupe.Holder, answer []byte, retention time.Duration) error {
-	args := []any{milliseconds(retention), answer}
-	if answer == nil {
-		args = args[:1]
+	call := s.newCall(completeScript, h)
+	call.add(milliseconds(retention))
+	if answer != nil {
+		call.add(answer)
 	}
-	r, err := s.call(ctx, completeScript, h, args...)
-	if err != nil {
-		return err
-	}
-	return r.expect("completed")
+	return s.expect(ctx, call, "completed")
 }
 
 // Release implements [dedupe.Store].
 func (s *Store) Release(ctx context.Context, h dedupe.Holder) error {
-	r, err := s.call(ctx, releaseScript, h)
+	return s.expect(ctx, s.newCall(releaseScript, h), "released")
+}
+
+// expect carries out a call that has one good status.
+func (s *Store) expect(ctx context.Context, call call, status string) error {
+	r, err := s.calls.do(ctx, call)
 	if err != nil {
 		return err
 	}
-	return r.expect("released")
-}
-
-// call runs a script within the budget and returns its reply, once that is known to be this call's.
-func (s *Store) call(ctx context.Context, script *script, h dedupe.Holder, args ...any) (reply, error) {
-	stamp := s.calls.stamp(h.Token)
-	args = append([]any{stamp}, args...)
-	value, err := s.calls.do(ctx, script, s.Key(h.Digest), args)
-	if err != nil {
-		return reply{}, wrap(script, err)
-	}
-	return readReply(script, stamp, value)
+	return r.expect(status)
 }
 
 // Durations go to Redis, never times: only the server's clock decides what has expired. They are
@@ -171,31 +160,3 @@ func (s *Store) call(ctx context.Context, script *script, h dedupe.Holder, args 
 func microseconds(d time.Duration) int64 { return int64((d + time.Microsecond - 1) / time.Microsecond) }
 
 func milliseconds(d time.Duration) int64 { return int64((d + time.Millisecond - 1) / time.Millisecond) }
-
-// wrap makes a [dedupe.Store]'s error of a client's: Redis saying that the key holds something
-// else is about the record, everything else is an outage.
-func wrap(script *script, err error) error {
-	var said redis.Error
-	if errors.As(err, &said) { // before Redis 7 the code stands in the middle of the text
-		if strings.Contains(said.Error(), "WRONGTYPE ") {
-			return fmt.Errorf("redisstore: %s: %w: %w", script.name, dedupe.ErrRecordUnreadable, err)
-		}
-		for code, fix := range fixes {
-			if strings.Contains(said.Error(), code+" ") {
-				return fmt.Errorf("redisstore: %s: %w: %w (%s)", script.name, dedupe.ErrStoreUnavailable, err, fix)
-			}
-		}
-	}
-	return fmt.Errorf("redisstore: %s: %w: %w", script.name, dedupe.ErrStoreUnavailable, err)
-}
-
-// fixes says what an operator can do about errors that do not go away by themselves.
-var fixes = map[string]string{
-	"OOM":      "Redis is full: raise maxmemory, with maxmemory-policy noeviction",
-	"NOPERM":   "allow the Redis user +evalsha +eval +time +exists +hmget +hget +hset +hdel +del +pexpire +pttl on the store's prefix",
-	"NOAUTH":   "give the client a user and a password",
-	"READONLY": "the client talks to a replica: point it at the primary, or use a failover client",
-	"MISCONF":  "Redis cannot save to disk and refuses writes: see its log",
-}
-
-var errReply = errors.New("a reply that is not this call's, or not understood")

@@ -63,7 +63,7 @@ func runSuite(t *testing.T, client redis.UniversalClient) {
 			case storetest.Foreign:
 				return client.Set(ctx, key, "another program's", time.Minute).Err()
 			case storetest.Damaged:
-				return client.HSet(ctx, key, "v", "1", "t", "0123456789abcdef", "f", "many", "u", "soon").Err()
+				return client.HSet(ctx, key, "v", "1", "t", "0123456789abcdef", "f", "many", "e", "soon").Err()
 			case storetest.Newer:
 				return client.HSet(ctx, key, "v", "2", "t", "0123456789abcdef").Err()
 			default:

@@ -4,20 +4,28 @@
 -- ARGV[1] stamp, [2] retention in ms, [3] answer, absent for a tombstone
 -- Replies stamp and status: "completed", "lost", "unreadable".
 
+-- number reads an integer as the scripts write them. tonumber alone takes "inf" and "nan" as well, with
+-- which no comparison holds.
+local function number(text)
+  return text and #text <= 16 and string.find(text, '^-?%d+$') and tonumber(text)
+end
+
 local key, stamp = KEYS[1], ARGV[1]
-local record = redis.call('HMGET', key, 'v', 't', 'f', 'u')
-local ends = tonumber(record[4] or '')
-if record[1] ~= '1' or not tonumber(record[3] or '') or not ends then
+local record = redis.call('HMGET', key, 'v', 't', 'f', 'e')
+local fence = tonumber(string.match(record[3] or '', '^%d+$') or '')
+local ends = tonumber(string.match(record[4] or '', '^%-?%d+$') or '')
+if record[1] ~= '1' or not fence or fence > 2^53
+    or not ends and record[4] ~= 'done' or ends and math.abs(ends) > 2^53 then
   return stamp .. (redis.call('EXISTS', key) == 0 and 'lost' or 'unreadable')
 end
 if record[2] ~= string.sub(stamp, 1, 16) then
   return stamp .. 'lost'
 end
-if ends == 0 then
+if not ends then
   return stamp .. 'completed' -- by us; the reply was lost
 end
 local time = redis.call('TIME')
-if time[1] * 1000000 + time[2] >= ends then
+if time[1] * 1000000 + time[2] >= fence + ends then
   return stamp .. 'lost'
 end
 -- PEXPIRE comes first because it needs no memory: a script that has written once may go on writing
@@ -26,8 +34,8 @@ if redis.call('PEXPIRE', key, ARGV[2]) == 0 then
   return stamp .. 'lost'
 end
 if ARGV[3] then
-  redis.call('HSET', key, 'u', '0', 'a', ARGV[3])
+  redis.call('HSET', key, 'e', 'done', 'a', ARGV[3])
 else
-  redis.call('HSET', key, 'u', '0')
+  redis.call('HSET', key, 'e', 'done')
 end
 return stamp .. 'completed'

@@ -4,15 +4,23 @@
 -- ARGV[1] stamp, [2] lease in µs, [3] lease in ms
 -- Replies stamp and status: "extended", "lost", "unreadable".
 
+-- number reads an integer as the scripts write them. tonumber alone takes "inf" and "nan" as well, with
+-- which no comparison holds.
+local function number(text)
+  return text and #text <= 16 and string.find(text, '^-?%d+$') and tonumber(text)
+end
+
 local key, stamp = KEYS[1], ARGV[1]
-local record = redis.call('HMGET', key, 'v', 't', 'f', 'u', 'l')
-local ends = tonumber(record[4] or '')
-if record[1] ~= '1' or not tonumber(record[3] or '') or not ends then
+local record = redis.call('HMGET', key, 'v', 't', 'f', 'e', 'l')
+local fence = tonumber(string.match(record[3] or '', '^%d+$') or '')
+local ends = tonumber(string.match(record[4] or '', '^%-?%d+$') or '')
+if record[1] ~= '1' or not fence or fence > 2^53
+    or not ends and record[4] ~= 'done' or ends and math.abs(ends) > 2^53 then
   return stamp .. (redis.call('EXISTS', key) == 0 and 'lost' or 'unreadable')
 end
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-if record[2] ~= string.sub(stamp, 1, 16) or now >= ends then
+if record[2] ~= string.sub(stamp, 1, 16) or not ends or now >= fence + ends then
   return stamp .. 'lost'
 end
 -- PEXPIRE comes first because it needs no memory: a script that has written once may go on writing
@@ -20,5 +28,5 @@ end
 if redis.call('PEXPIRE', key, ARGV[3] + (record[5] or 0)) == 0 then
   return stamp .. 'lost'
 end
-redis.call('HSET', key, 'u', now + ARGV[2])
+redis.call('HSET', key, 'e', string.format('%.0f', now - fence + ARGV[2]))
 return stamp .. 'extended'

@@ -4,12 +4,21 @@
 -- ARGV[1] stamp
 -- Replies stamp and status: "released", "lost", "unreadable".
 
+-- number reads an integer as the scripts write them. tonumber alone takes "inf" and "nan" as well, with
+-- which no comparison holds.
+local function number(text)
+  return text and #text <= 16 and string.find(text, '^-?%d+$') and tonumber(text)
+end
+
 local key, stamp = KEYS[1], ARGV[1]
-local record = redis.call('HMGET', key, 'v', 't', 'f', 'u')
-if record[1] ~= '1' or not tonumber(record[3] or '') or not tonumber(record[4] or '') then
+local record = redis.call('HMGET', key, 'v', 't', 'f', 'e')
+local fence = tonumber(string.match(record[3] or '', '^%d+$') or '')
+local ends = tonumber(string.match(record[4] or '', '^%-?%d+$') or '')
+if record[1] ~= '1' or not fence or fence > 2^53
+    or not ends and record[4] ~= 'done' or ends and math.abs(ends) > 2^53 then
   return stamp .. (redis.call('EXISTS', key) == 0 and 'released' or 'unreadable')
 end
-if record[2] ~= string.sub(stamp, 1, 16) or record[4] == '0' then
+if not ends or record[2] ~= string.sub(stamp, 1, 16) then
   return stamp .. 'lost'
 end
 redis.call('DEL', key)
