@@ -123,7 +123,8 @@ func WithAlso(keys ...KeyFunc) Option {
 
 // WithFingerprint replaces what a repeat must bring unchanged. Bytes that differ make a repeat a
 // mismatch; an error refuses the request as one with an invalid key. It is called by many
-// goroutines at once. The default is the whole [Payload].
+// goroutines at once. Give one where a repeat is not the same to the byte, such as a multipart body,
+// whose boundary most clients draw anew each time. The default is the whole [Payload].
 func WithFingerprint(fingerprint func(Request) ([]byte, error)) Option {
 	return func(s *settings) {
 		s.fingerprint = fingerprint

@@ -53,7 +53,7 @@ func (a answer) encode() []byte {
 		}
 	}
 	data := append(make([]byte, 0, size), answerVersion)
-	data = binary.AppendUvarint(data, uint64(a.status))
+	data = binary.AppendUvarint(data, uint64(a.status)) //nolint:gosec // it is not negative
 	data = binary.AppendUvarint(data, uint64(len(a.header)))
 	for _, l := range a.header {
 		data = appendText(data, l.name)

@@ -27,7 +27,8 @@ func readBody(r *http.Request, limit int64) *body {
 	}
 	var read bytes.Buffer
 	if r.ContentLength > 0 {
-		read.Grow(int(r.ContentLength) + bytes.MinRead) // one allocation, and none to find the end
+		// One allocation, and none to find the end; but no more than a mebibyte on a client's word.
+		read.Grow(int(min(r.ContentLength, mebibyte)) + bytes.MinRead)
 	}
 	_, err := read.ReadFrom(io.LimitReader(r.Body, limit+1))
 	var limited *http.MaxBytesError
@@ -52,15 +53,16 @@ func (b *body) again(original io.ReadCloser) io.ReadCloser {
 	if original == nil || original == http.NoBody {
 		return original
 	}
-	read := bytes.NewReader(b.bytes)
 	if b.err != nil {
 		return struct {
 			io.Reader
 			io.Closer
-		}{io.MultiReader(read, original), original}
+		}{io.MultiReader(bytes.NewReader(b.bytes), original), original}
 	}
-	return struct {
-		*bytes.Reader
+	read := &struct {
+		bytes.Reader
 		io.Closer
-	}{read, original}
+	}{Closer: original}
+	read.Reset(b.bytes)
+	return read
 }

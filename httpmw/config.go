@@ -135,11 +135,16 @@ func notInToken(c rune) bool {
 
 // operation is the default of Config.Operation.
 func operation(r *http.Request) string {
-	pattern := r.Pattern
-	if pattern == "" {
-		pattern = r.URL.Path
-	} else if _, path, found := strings.Cut(pattern, " "); found {
-		pattern = strings.TrimLeft(path, " \t")
+	if r.Pattern == "" {
+		return r.Method + " " + r.URL.Path
 	}
-	return r.Method + " " + pattern
+	space := strings.IndexAny(r.Pattern, " \t")
+	if space < 0 { // the pattern has no method
+		return r.Method + " " + r.Pattern
+	}
+	path := strings.TrimLeft(r.Pattern[space:], " \t")
+	if r.Pattern[:space] == r.Method && r.Pattern[space:] == " "+path { // written as an operation is
+		return r.Pattern
+	}
+	return r.Method + " " + path
 }

@@ -53,11 +53,18 @@ type Middleware struct {
 
 // Wrap returns next behind the guards.
 func (m *Middleware) Wrap(next http.Handler) http.Handler {
+	handle := next.ServeHTTP
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var refusal *dedupe.Refusal
-		if errors.As(m.Serve(w, r, next.ServeHTTP), &refusal) {
-			m.config.Refuse(w, r, refusal)
+		err := m.Serve(w, r, handle)
+		if err == nil {
+			return
 		}
+		var refusal *dedupe.Refusal
+		if !errors.As(err, &refusal) { // guards return nothing else, but the handler has not run
+			http.Error(w, http.StatusText(http.StatusInternalServerError), http.StatusInternalServerError)
+			return
+		}
+		m.config.Refuse(w, r, refusal)
 	})
 }
 

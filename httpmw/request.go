@@ -10,12 +10,12 @@ import (
 
 // NewRequest returns r as key functions see it, with the defaults of [Config]: for tests of a key
 // function of your own.
-func NewRequest(r *http.Request) dedupe.Request {
-	config, err := Config{}.withDefaults()
-	if err != nil {
-		panic(err) // the zero value has no bad field
-	}
-	return &request{config: &config, http: r}
+func NewRequest(r *http.Request) dedupe.Request { return Config{}.NewRequest(r) }
+
+// NewRequest returns r as key functions see it with the configuration. Bad fields count as unset.
+func (c Config) NewRequest(r *http.Request) dedupe.Request {
+	c, _ = c.withDefaults()
+	return &request{config: &c, http: r}
 }
 
 // request is a [dedupe.Request]. It reads the body at most once.
@@ -60,11 +60,12 @@ func (r *request) Payload() (dedupe.Payload, error) {
 	if err != nil {
 		return dedupe.Payload{}, err
 	}
-	target := r.http.Method + " " + r.http.URL.EscapedPath()
-	if query := r.http.URL.RawQuery; query != "" {
-		target += "?" + query
+	// What the client asked for, also where middleware such as http.StripPrefix has changed the URL.
+	target := r.http.RequestURI
+	if target == "" { // a request that no server has read
+		target = r.http.URL.RequestURI()
 	}
-	return dedupe.Payload{Target: target, ContentType: r.http.Header.Get("Content-Type"), Body: bytes}, nil
+	return dedupe.Payload{Target: r.http.Method + " " + target, ContentType: r.http.Header.Get("Content-Type"), Body: bytes}, nil
 }
 
 func (r *request) Value(key any) any { return r.http.Context().Value(key) }

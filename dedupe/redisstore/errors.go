@@ -33,7 +33,8 @@ const permissions = "allow the Redis user +evalsha +eval +time +exists +hmget +h
 var fixes = map[string]string{
 	"OOM":                                 "Redis is full: raise maxmemory, with maxmemory-policy noeviction",
 	"NOPERM":                              permissions,
-	"The user executing the script can't": permissions, // NOPERM inside a script, in Redis 7.0's words
+	"The user executing the script can't": permissions, // Redis 7.0's words for it inside a script
+	"ACL failure in script:":              permissions, // and those of Redis 7.2 and Valkey
 	"NOAUTH":                              "give the client a user and a password",
 	"READONLY":                            "the client talks to a replica: point it at the primary, or use a failover client",
 	"MISCONF":                             "Redis cannot save to disk and refuses writes: see its log",

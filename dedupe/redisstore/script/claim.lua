@@ -16,12 +16,6 @@
 -- of the lease in µs, "lapsed" with the rest of the record in ms, "completed" with the answer, or
 -- without space and value if there is none, "mismatch", "unreadable".
 
--- number reads an integer as the scripts write them. tonumber alone takes "inf" and "nan" as well, with
--- which no comparison holds.
-local function number(text)
-  return text and #text <= 16 and string.find(text, '^-?%d+$') and tonumber(text)
-end
-
 local key, stamp, fingerprint = KEYS[1], ARGV[1], ARGV[4]
 local token = string.sub(stamp, 1, 16)
 local time = redis.call('TIME')

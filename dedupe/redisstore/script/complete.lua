@@ -4,12 +4,6 @@
 -- ARGV[1] stamp, [2] retention in ms, [3] answer, absent for a tombstone
 -- Replies stamp and status: "completed", "lost", "unreadable".
 
--- number reads an integer as the scripts write them. tonumber alone takes "inf" and "nan" as well, with
--- which no comparison holds.
-local function number(text)
-  return text and #text <= 16 and string.find(text, '^-?%d+$') and tonumber(text)
-end
-
 local key, stamp = KEYS[1], ARGV[1]
 local record = redis.call('HMGET', key, 'v', 't', 'f', 'e')
 local fence = tonumber(string.match(record[3] or '', '^%d+$') or '')

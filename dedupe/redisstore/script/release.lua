@@ -4,12 +4,6 @@
 -- ARGV[1] stamp
 -- Replies stamp and status: "released", "lost", "unreadable".
 
--- number reads an integer as the scripts write them. tonumber alone takes "inf" and "nan" as well, with
--- which no comparison holds.
-local function number(text)
-  return text and #text <= 16 and string.find(text, '^-?%d+$') and tonumber(text)
-end
-
 local key, stamp = KEYS[1], ARGV[1]
 local record = redis.call('HMGET', key, 'v', 't', 'f', 'e')
 local fence = tonumber(string.match(record[3] or '', '^%d+$') or '')

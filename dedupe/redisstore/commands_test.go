@@ -1,0 +1,71 @@
+package redisstore_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/dedupe"
+	"github.com/interlock-go/interlock/dedupe/redisstore"
+	"github.com/interlock-go/interlock/dedupe/redisstore/redistest"
+	"github.com/interlock-go/interlock/httpmw"
+	"github.com/interlock-go/interlock/keyfuncs"
+)
+
+// TestCommandsOfARequest counts what the client sends: two commands for a request that runs, one for
+// a replay, one for a conflict.
+func TestCommandsOfARequest(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	client := server.Client()
+	store := redisstore.New(client)
+	key := keyfuncs.Header("Idempotency-Key")
+	once, err := dedupe.Once(store, keyfuncs.Anyone, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	serialize, err := dedupe.Serialize(store, "account", key)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	during := func(http.ResponseWriter, *http.Request) {} // runs inside the handler
+	handler := func(guard *dedupe.Guard) http.Handler {
+		return httpmw.New(guard)(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { during(w, r) }))
+	}
+	send := func(guard *dedupe.Guard, key string) int {
+		t.Helper()
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader("{}"))
+		r.Header.Set("Idempotency-Key", key)
+		w := httptest.NewRecorder()
+		handler(guard).ServeHTTP(w, r)
+		return w.Code
+	}
+	count := func(name string, want int64, act func()) {
+		t.Helper()
+		before := server.ClientCommands()
+		act()
+		if sent := server.ClientCommands() - before; sent != want {
+			t.Errorf("%s: the client sent %d commands, want %d", name, sent, want)
+		}
+	}
+	// The connection's greeting, and the scripts, which each server is sent once.
+	send(once, "warm up")
+	send(serialize, "warm up")
+	server.ClientCommands()
+
+	count("Serialize", 2, func() { send(serialize, "a") })
+	count("Once", 2, func() { send(once, "a") })
+	count("replay", 1, func() { send(once, "a") })
+	for name, guard := range map[string]*dedupe.Guard{"Serialize": serialize, "Once": once} {
+		during = func(http.ResponseWriter, *http.Request) {
+			count(name+" in conflict", 1, func() {
+				if status := send(guard, "b"); status != http.StatusConflict {
+					t.Errorf("%s: got %d while the first one runs, want 409", name, status)
+				}
+			})
+		}
+		send(guard, "b")
+	}
+}
