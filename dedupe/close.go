@@ -91,25 +91,27 @@ func Close(ctx context.Context, guards ...*Guard) error {
 	for i, g := range guards {
 		empty[i] = g.holders.close()
 	}
-	var errs []error
-	for i, g := range guards {
+	for _, left := range empty {
 		select {
-		case <-empty[i]:
-			continue
+		case <-left:
 		case <-ctx.Done():
 		}
-		if left := g.evict(); left > 0 {
-			errs = append(errs, fmt.Errorf("dedupe: %s: closed with %d handlers still running: %w", g.name, left, context.Cause(ctx)))
+	}
+	var errs []error
+	var left []*Lease
+	for _, g := range guards {
+		if rest := g.holders.rest(); len(rest) > 0 {
+			left = append(left, rest...)
+			errs = append(errs, fmt.Errorf("dedupe: %s: closed with %d handlers still running: %w", g.name, len(rest), context.Cause(ctx)))
 		}
 	}
-	return errors.Join(errs...)
-}
-
-// evict ends the leases that are left and returns how many there were.
-func (g *Guard) evict() int {
-	left := g.holders.rest()
-	for _, l := range left {
-		l.evict()
+	for _, l := range left { // all of them first, however long the store takes afterwards
+		l.lose(errors.Join(ErrLeaseLost, ErrClosed))
 	}
-	return len(left)
+	var released sync.WaitGroup
+	for _, l := range left {
+		released.Go(func() { l.giveBack(context.WithoutCancel(ctx)) })
+	}
+	released.Wait()
+	return errors.Join(errs...)
 }

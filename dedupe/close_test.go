@@ -295,7 +295,9 @@ func TestCloseTurnsWaitersAway(t *testing.T) {
 				t.Error("Close did not see the waiter")
 			}
 			began := time.Now()
-			mustMatch(t, <-result, dedupe.ErrClosed)
+			err := <-result
+			refused(t, err, dedupe.StoreUnavailable) // it is no conflict
+			mustMatch(t, err, dedupe.ErrClosed)
 			if time.Since(began) != 0 || waiter.ran != 0 {
 				t.Errorf("the waiter stayed for %v and ran %d times", time.Since(began), waiter.ran)
 			}
@@ -332,6 +334,46 @@ func TestCloseUnderTraffic(t *testing.T) {
 		for i, result := range results {
 			if err := <-result; (i < 50) != (err == nil) || (i >= 50) != errors.Is(err, dedupe.ErrClosed) {
 				t.Errorf("request %d came before request 50, when Close was called: %t; it got %v", i, i < 50, err)
+			}
+		}
+	})
+}
+
+// Every handler that is left is told at once, however long the store takes to be told of the first.
+func TestCloseTellsAllBeforeItWaitsForTheStore(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const slow = time.Second
+		spy := newSpy()
+		guards := []*dedupe.Guard{inDomain(t, spy, "a"), inDomain(t, spy, "b")}
+		var told [4]time.Duration
+		var began time.Time
+		done := make([]<-chan error, len(told))
+		for i := range told {
+			done[i] = ask(strconv.Itoa(i)).doing(func(ctx context.Context) {
+				<-ctx.Done()
+				told[i] = time.Since(began)
+			}).start(guards[i%2])
+		}
+		synctest.Wait()
+		spy.intercept(func(_ context.Context, v visit) error {
+			if v.verb == release {
+				time.Sleep(slow)
+			}
+			return nil
+		}, nil)
+		began = time.Now()
+		over, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := dedupe.Close(over, guards...); err == nil || strings.Count(err.Error(), "2 handlers still running") != 2 {
+			t.Errorf("Close returned %v", err)
+		}
+		if took := time.Since(began); took != slow {
+			t.Errorf("Close took %v, want %v", took, slow)
+		}
+		for i := range told {
+			<-done[i]
+			if told[i] != 0 {
+				t.Errorf("handler %d was told after %v", i, told[i])
 			}
 		}
 	})

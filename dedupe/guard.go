@@ -66,7 +66,7 @@ func Once(store Store, caller, key KeyFunc, options ...Option) (*Guard, error) {
 
 func (g *Guard) build(constructor string, found []error, options []Option) (*Guard, error) {
 	switch t := reflect.TypeOf(g.store); {
-	case t == nil:
+	case t == nil, t.Kind() == reflect.Pointer && reflect.ValueOf(g.store).IsNil():
 		found = append(found, errors.New("the store is nil; give one, such as redisstore.New(client)"))
 	case !t.Comparable():
 		found = append(found, fmt.Errorf("the store is a %v, which cannot be compared; give a pointer to it", t))

@@ -124,3 +124,9 @@ func TestDomains(t *testing.T) {
 		})
 	}
 }
+
+// A nil pointer in an interface is a nil store that does not look like one.
+func TestTypedNilStore(t *testing.T) {
+	guard, err := dedupe.Serialize((*memstore.Store)(nil), "account", nil)
+	checkProblems(t, guard, err, "dedupe.Serialize: the store is nil")
+}

@@ -85,7 +85,10 @@ func (g *Guard) Lease(ctx context.Context) (*Lease, bool) {
 			return lease, true
 		}
 	}
-	// A guard that found its keys held further out on the same request has no lease of its own.
+	if g.kind == kindOnce { // all of them have one name, and each request its own key
+		return nil, false
+	}
+	// A Serialize that found its keys held further out on the same request has no lease of its own.
 	for lease := leaseOf(ctx); lease != nil; lease = lease.outer {
 		if lease.guard.sameDomain(g) {
 			return lease, true
@@ -96,7 +99,7 @@ func (g *Guard) Lease(ctx context.Context) (*Lease, bool) {
 
 // Fence returns the fence of the guard's first key. Every later holder of the key has a higher
 // one, so a database that keeps the highest it has seen can refuse a holder that stalled past its
-// lease: UPDATE … WHERE fence < $1.
+// lease: UPDATE … SET fence = $1 … WHERE fence <= $1.
 func (l *Lease) Fence() uint64 {
 	fence, _ := l.find(func(k heldKey) bool { return k.digest == l.first })
 	return fence

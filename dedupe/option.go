@@ -47,6 +47,13 @@ type settings struct {
 	operation   string
 
 	serializeOnly, onceOnly []string // names of the options used that fit one kind only
+	nilGiven                []string // names of the options that were given a nil function
+}
+
+func (s *settings) given(option string, isNil bool) {
+	if isNil {
+		s.nilGiven = append(s.nilGiven, option)
+	}
 }
 
 func defaults() settings {
@@ -105,11 +112,15 @@ func WithSafeMethods() Option { return func(s *settings) { s.safeMethods = true 
 
 // WithSkip lets requests pass unguarded for which skip returns true. skip is called by many
 // goroutines at once. The default is to skip none.
-func WithSkip(skip func(Request) bool) Option { return func(s *settings) { s.skip = skip } }
+func WithSkip(skip func(Request) bool) Option {
+	return func(s *settings) { s.skip = skip; s.given("WithSkip", skip == nil) }
+}
 
 // WithObserver has observe called for each [Event], on the goroutine that caused it: keep it short.
 // It is called by many goroutines at once. The default is none.
-func WithObserver(observe func(Event)) Option { return func(s *settings) { s.observe = observe } }
+func WithObserver(observe func(Event)) Option {
+	return func(s *settings) { s.observe = observe; s.given("WithObserver", observe == nil) }
+}
 
 // WithAlso adds resource keys to a Serialize: a transfer locks the account it names in its path and
 // the one it names in its body. Keys are taken in one fixed order, all or none, so that crossing
@@ -128,6 +139,7 @@ func WithAlso(keys ...KeyFunc) Option {
 func WithFingerprint(fingerprint func(Request) ([]byte, error)) Option {
 	return func(s *settings) {
 		s.fingerprint = fingerprint
+		s.given("WithFingerprint", fingerprint == nil)
 		s.onceOnly = append(s.onceOnly, "WithFingerprint")
 	}
 }
@@ -175,6 +187,9 @@ func (s *settings) problems(k kind) []error {
 		if key == nil {
 			found = append(found, fmt.Errorf("WithAlso: key function %d is nil; leave it out or give one", i+1))
 		}
+	}
+	for _, option := range s.nilGiven {
+		found = append(found, fmt.Errorf("%s: the function is nil; leave the option out or give one", option))
 	}
 	misplaced, home := s.onceOnly, "Once"
 	if k == kindOnce {

@@ -65,7 +65,7 @@ func TestMaxHoldFollowsALongLease(t *testing.T) {
 func TestMisplacedOptions(t *testing.T) {
 	store := memstore.New()
 	guard, err := dedupe.Serialize(store, "account", nil,
-		dedupe.WithRetention(time.Hour), dedupe.WithFingerprint(nil),
+		dedupe.WithRetention(time.Hour), dedupe.WithFingerprint(func(dedupe.Request) ([]byte, error) { return nil, nil }),
 		dedupe.WithCrashPolicy(dedupe.CrashHold), dedupe.WithOperation("charge"))
 	checkProblems(t, guard, err,
 		"WithRetention is an option of Once", "WithFingerprint is an option of Once",
@@ -101,4 +101,10 @@ func TestOptionsGivenTwice(t *testing.T) {
 	if got := claims[0].lasts; got != time.Second {
 		t.Errorf("the lease is %v, want the last one given, 1s", got)
 	}
+}
+
+func TestNilFunctionsInOptions(t *testing.T) {
+	guard, err := dedupe.Once(memstore.New(), anyCaller, nil,
+		dedupe.WithSkip(nil), dedupe.WithObserver(nil), dedupe.WithFingerprint(nil))
+	checkProblems(t, guard, err, "WithSkip: the function is nil", "WithObserver: the function is nil", "WithFingerprint: the function is nil")
 }

@@ -155,6 +155,9 @@ func (g *Guard) refuseRequest(call Call, err error) error {
 func (g *Guard) refuseStatus(l *Lease, claimed Claimed) error {
 	switch claimed.Status {
 	case StatusHeld:
+		if errors.Is(l.gaveUp, ErrClosed) {
+			return g.refuse(l, StoreUnavailable, l.gaveUp)
+		}
 		outcome := Locked
 		if g.kind == kindOnce {
 			outcome = InFlight

@@ -21,27 +21,33 @@ func (l *Lease) settle(verdict Verdict, answer []byte) {
 	ctx := context.WithoutCancel(l.ctx)
 
 	var failed []Holder
+	var cause error // why the store was not told, by the last that it was not told
 	for i := l.taken - 1; i >= 0; i-- {
 		holder := Holder{l.keys[i].digest, l.token}
-		if l.finish(ctx, holder, verdict, answer) != nil {
+		switch err := l.finish(ctx, holder, verdict, answer); {
+		case again(err):
 			failed = append(failed, holder)
+		case err != nil:
+			cause = err
 		}
 	}
 	if failed == nil {
-		l.settled()
+		l.settled(cause)
 		return
 	}
 	go func() {
-		defer l.settled()
 		for _, holder := range failed {
-			retry(ctx, l.Deadline(), func(ctx context.Context) error {
+			if err := retry(ctx, l.Deadline(), func(ctx context.Context) error {
 				return l.finish(ctx, holder, verdict, answer)
-			})
+			}); err != nil {
+				cause = err
+			}
 		}
+		l.settled(cause)
 	}()
 }
 
-// finish tells the store about one key. It returns an error only when trying again may help.
+// finish tells the store about one key.
 func (l *Lease) finish(ctx context.Context, h Holder, verdict Verdict, answer []byte) error {
 	var err error
 	switch verdict {
@@ -55,30 +61,24 @@ func (l *Lease) finish(ctx context.Context, h Holder, verdict Verdict, answer []
 	default:
 		err = l.guard.store.Release(ctx, h)
 	}
-	if err == nil {
-		return nil
-	}
-	l.emit(Event{Kind: EventSettleFailed, Err: err})
-	if lost(err) || errors.Is(err, ErrRecordUnreadable) {
-		return nil
+	if err != nil {
+		l.emit(Event{Kind: EventSettleFailed, Err: err})
 	}
 	return err
 }
 
 // settled takes the lease off the guard's list.
-func (l *Lease) settled() {
+func (l *Lease) settled(err error) {
 	if l.taken > 0 {
-		l.emit(Event{Kind: EventSettled, Held: time.Since(l.began)})
+		l.emit(Event{Kind: EventSettled, Held: time.Since(l.began), Err: err})
 	}
 	l.guard.holders.remove(l)
 }
 
-// evict ends the lease of a handler that did not return before its guard was closed. A Serialize
-// gives the key back, now that the handler's context is cancelled. A Once leaves its claim to the
-// crash policy: the handler may have done its work, and to release the claim would be to invite a
-// second run.
-func (l *Lease) evict() {
-	l.lose(errors.Join(ErrLeaseLost, ErrClosed))
+// giveBack releases the keys of a handler that did not return before its guard was closed, now that
+// its context is cancelled. A Once leaves its claim to the crash policy: the handler may have done
+// its work, and to release the claim would be to invite a second run.
+func (l *Lease) giveBack(ctx context.Context) {
 	l.stop()
 	if l.guard.kind == kindOnce {
 		return
@@ -87,7 +87,7 @@ func (l *Lease) evict() {
 	taken := l.taken
 	l.mu.Unlock()
 	for i := range taken {
-		_ = l.finish(context.Background(), Holder{l.keys[i].digest, l.token}, VerdictRelease, nil)
+		_ = l.finish(ctx, Holder{l.keys[i].digest, l.token}, VerdictRelease, nil) // or it ends by itself
 	}
 }
 
@@ -109,21 +109,26 @@ func (g *Guard) abandon(ctx context.Context, h Holder) {
 	}
 	go func() {
 		defer g.abandoned.running.Add(-1)
-		retry(context.WithoutCancel(ctx), time.Now().Add(abandonFor), func(ctx context.Context) error {
-			err := g.store.Release(ctx, h)
-			if errors.Is(err, ErrStoreUnavailable) {
-				return err
-			}
-			return nil
-		})
+		_ = retry(context.WithoutCancel(ctx), time.Now().Add(abandonFor), func(ctx context.Context) error {
+			return g.store.Release(ctx, h)
+		}) // or it ends by itself
 	}()
 }
 
-// retry repeats op at growing distances until it succeeds or deadline has passed.
-func retry(ctx context.Context, deadline time.Time, op func(context.Context) error) {
+// again reports whether a call to the store failed in a way that may pass.
+func again(err error) bool {
+	return err != nil && !lost(err) && !errors.Is(err, ErrRecordUnreadable)
+}
+
+// retry repeats op at growing distances until it need not be repeated or deadline has passed, and
+// returns its last error.
+func retry(ctx context.Context, deadline time.Time, op func(context.Context) error) error {
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
-	for pause := 50 * time.Millisecond; op(ctx) != nil && sleep(ctx, pause); pause = min(2*pause, time.Second) {
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		if err := op(ctx); !again(err) || !sleep(ctx, pause) {
+			return err
+		}
 	}
 }
 

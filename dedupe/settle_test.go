@@ -2,6 +2,7 @@ package dedupe_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"runtime"
 	"testing"
@@ -176,8 +177,8 @@ func TestReleaseFailure(t *testing.T) {
 func TestSettlingIsGivenUpWithTheLease(t *testing.T) {
 	eachGuard(t, func(t *testing.T, guard build) {
 		bubble(t, func(t *testing.T) {
-			spy := newSpy()
-			g := guard(t, spy, dedupe.WithLease(30*time.Second))
+			spy, journal := newSpy(), &journal{}
+			g := guard(t, spy, dedupe.WithLease(30*time.Second), journal.observe())
 			r := ask("7").doing(lasting(5 * time.Second))
 			spy.failing(complete, release)
 			began := time.Now()
@@ -191,6 +192,9 @@ func TestSettlingIsGivenUpWithTheLease(t *testing.T) {
 			}
 			if len(attempts) > 40 {
 				t.Errorf("there were %d attempts", len(attempts))
+			}
+			if settled := journal.seen(dedupe.EventSettled); len(settled) != 1 || !errors.Is(settled[0].Err, dedupe.ErrStoreUnavailable) {
+				t.Errorf("the observer was told %v", settled)
 			}
 			spy.up()
 			next := ask("7")

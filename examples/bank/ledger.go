@@ -102,7 +102,7 @@ func (l *ledger) balance(ctx context.Context, id string) (int64, error) {
 // which does not make the balances right: they were worked out from what was read before.
 //
 // A handler that stalls between its last look at ctx and this write can still outlive its lease. A
-// database closes that gap by the lease's fence: UPDATE … WHERE fence < $1.
+// database closes that gap by the lease's fence: UPDATE … WHERE fence <= $1.
 func (l *ledger) post(ctx context.Context, entries ...entry) (int64, error) {
 	var number *redis.IntCmd
 	_, err := l.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
