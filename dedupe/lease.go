@@ -126,7 +126,7 @@ func (l *Lease) find(wanted func(heldKey) bool) (uint64, bool) {
 
 // Deadline returns until when the lease is certainly valid, by this process's monotonic clock. It
 // moves with every renewal. It is counted from before the last successful request to the store was
-// sent, and ends a twentieth of the lease early, so that the handler is told before the store can
+// sent, and ends early by a twentieth of [WithLease], so that the handler is told before the store can
 // grant the key to another.
 func (l *Lease) Deadline() time.Time {
 	l.mu.Lock()
@@ -245,11 +245,14 @@ func (l *Lease) take(key int, fence uint64, sent time.Time) {
 	}
 }
 
-// deadlineOf is when a lease asked for at sent is to be taken for over: 19/20 of it, because timers
-// fire late and clocks do not run alike.
+// deadlineOf is when a lease asked for at sent is to be taken for over: a twentieth of the guard's
+// lease early, because timers fire late and clocks do not run alike. The last lease before the maximum
+// hold is shorter than the others, and machines are not quicker then.
 func (g *Guard) deadlineOf(sent time.Time, lease time.Duration) time.Time {
-	return sent.Add(lease - lease/20)
+	return sent.Add(lease - g.margin())
 }
+
+func (g *Guard) margin() time.Duration { return g.lease / 20 }
 
 // lose ends the lease under a running handler.
 func (l *Lease) lose(cause error) {

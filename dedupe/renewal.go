@@ -84,7 +84,7 @@ func (l *Lease) extend(ctx context.Context) error {
 
 	sent := time.Now()
 	lease := min(l.guard.lease, l.holdEnd.Sub(sent))
-	if lease < time.Millisecond { // what stores can measure; the deadline will end the lease
+	if lease <= l.guard.margin() { // nothing to gain; the deadline will end the lease
 		return nil
 	}
 	for i := range taken {

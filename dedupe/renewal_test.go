@@ -244,12 +244,12 @@ func TestMaxHold(t *testing.T) {
 // A handler that asks and asks does not get beyond the maximum hold either.
 func TestCheckDoesNotStretchTheMaximumHold(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		const most = time.Minute
+		const most, margin = time.Minute, 1500 * time.Millisecond // a twentieth of the lease, to be told in
 		guard := serialize(t, memstore.New(), dedupe.WithMaxHold(most))
 		began := time.Now()
 		r := ask("7").doing(func(ctx context.Context) {
 			lease, _ := guard.Lease(ctx)
-			for rest := most; rest > time.Millisecond; rest = most - time.Since(began) {
+			for rest := most - margin; rest > time.Millisecond; rest = most - margin - time.Since(began) {
 				time.Sleep(rest / 2)
 				if err := lease.Check(ctx); err != nil {
 					t.Fatalf("%v before the end Check says %v", most-time.Since(began), err)
@@ -257,8 +257,8 @@ func TestCheckDoesNotStretchTheMaximumHold(t *testing.T) {
 			}
 			<-ctx.Done()
 			mustMatch(t, context.Cause(ctx), dedupe.ErrHoldTooLong)
-			if got := time.Since(began); got >= most {
-				t.Errorf("the handler was cancelled after %v, want before %v", got, most)
+			if got := time.Since(began); got != most-margin {
+				t.Errorf("the handler was cancelled after %v, want %v", got, most-margin)
 			}
 		})
 		r.proceeded(t, r.through(guard))

@@ -17,10 +17,13 @@ type call struct {
 }
 
 func (s *Store) newCall(script *script, h dedupe.Holder) call {
-	var space [24]byte
-	stamp := string(binary.BigEndian.AppendUint64(append(space[:0], h.Token[:]...), s.calls.count.Add(1)))
-	words := append(make([]any, 0, 9), "evalsha", script.sha1, 1, s.Key(h.Digest), stamp)
-	return call{script, stamp, words}
+	var space [160]byte
+	both := s.appendKey(space[:0], h.Digest)
+	size := len(both)
+	both = binary.BigEndian.AppendUint64(append(both, h.Token[:]...), s.calls.count.Add(1))
+	text := string(both)
+	stamp := text[size:]
+	return call{script, stamp, append(make([]any, 0, 9), "evalsha", script.sha1, 1, text[:size], stamp)}
 }
 
 // add appends arguments of the script.

@@ -13,9 +13,10 @@
 //
 // # Clients
 //
-// Any go-redis client will do. Every call returns within the store's budget ([WithBudget]): a
-// *redis.Client is used through a copy that shares its connections and honours deadlines, other
-// clients on goroutines that can be left behind. [Open] makes a client with fitting timeouts.
+// Any go-redis client will do. Every call returns within the store's budget ([WithBudget]), also when
+// Redis is silent. Set ContextTimeoutEnabled, or use [Connect] or [Open]: a client without is used
+// through a copy that honours deadlines and has none of its hooks. Cluster clients are called on
+// goroutines that can be left behind.
 //
 // # Redis itself
 //

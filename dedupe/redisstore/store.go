@@ -43,7 +43,9 @@ func WithBudget(d time.Duration) Option { return func(s *Store) { s.calls.budget
 // New returns a Store over client, which stays the caller's to close. It panics on a nil client
 // and on an option out of bounds, which are mistakes in the program.
 //
-// Any settings of the client will do. Those that [Open] makes are the best: see there.
+// Any settings of the client will do. A *redis.Client with ContextTimeoutEnabled is used as it is. Of
+// one without, a copy is used that shares its connections and honours deadlines; hooks of the client,
+// such as tracing, do not see the store's calls then. [Connect] makes clients with fitting settings.
 func New(client Client, options ...Option) *Store {
 	if client == nil {
 		panic("redisstore.New: the client is nil; give one, such as redis.NewClient(…)")
@@ -82,10 +84,12 @@ func (s *Store) Close() error {
 // Key returns the Redis key of a record, for those who look at Redis by hand. The braces make a
 // cluster place it by the digest alone.
 func (s *Store) Key(d dedupe.Digest) string {
-	var space [128]byte
-	key := append(space[:0], s.prefix...)
-	key = base64.RawURLEncoding.AppendEncode(append(key, '{'), d[:])
-	return string(append(key, '}'))
+	return string(s.appendKey(nil, d))
+}
+
+func (s *Store) appendKey(text []byte, d dedupe.Digest) []byte {
+	text = append(append(text, s.prefix...), '{')
+	return append(base64.RawURLEncoding.AppendEncode(text, d[:]), '}')
 }
 
 // Claim implements [dedupe.Store].

@@ -27,10 +27,9 @@ if record and not record[1] and redis.call('EXISTS', key) == 0 then
   record = nil -- it expired just now: an emulation's clock goes on inside a script
 end
 if record then
-  local last = tonumber(string.match(record[3] or '', '^%d+$') or '')
-  local rest = tonumber(string.match(record[4] or '', '^%-?%d+$') or '')
-  if record[1] ~= '1' or not record[2] or not last or last > 2^53
-      or not rest and record[4] ~= 'done' or rest and math.abs(rest) > 2^53 then
+  local last, rest = tonumber(record[3] or ''), tonumber(record[4] or '')
+  if record[1] ~= '1' or not record[2] or not last or not (last >= 0 and last <= 2^53)
+      or record[4] ~= 'done' and not (rest and rest >= -2^53 and rest <= 2^53) then -- nor is "nan" a number
     return stamp .. 'unreadable'
   end
   if record[5] and fingerprint ~= '' and record[5] ~= fingerprint then
