@@ -12,7 +12,7 @@ import (
 
 // A store's own test hands over the store. One that can tell how long it keeps a record hands over
 // that too.
-func ExampleRun() {
+func ExampleRun() { //nolint:testableexamples // it needs a test to run in
 	testStore := func(t *testing.T) { // func TestStore(t *testing.T)
 		store := memstore.New()
 		storetest.Run(t, func(*testing.T) dedupe.Store { return store })
