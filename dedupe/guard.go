@@ -92,6 +92,9 @@ func (g *Guard) build(constructor string, found []error, options []Option) (*Gua
 	return g, nil
 }
 
+// KeepsAnswers reports whether the guard is a Once: for adapters, where there is no answer to keep.
+func (g *Guard) KeepsAnswers() bool { return g.kind == kindOnce }
+
 // Name returns the lock domain of a Serialize, and "once" for a Once.
 func (g *Guard) Name() string { return g.name }
 

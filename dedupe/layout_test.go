@@ -13,7 +13,7 @@ const module = "github.com/interlock-go/interlock/"
 // import, its users do not inherit.
 func TestLayout(t *testing.T) {
 	t.Parallel()
-	const redis = "github.com/redis/go-redis/v9"
+	const redis = "github.com/redis/go-redis/v9/..."
 	for name, allowed := range map[string][]string{
 		"dedupe":                      nil,
 		"dedupe/memstore":             {module + "dedupe"},
@@ -22,12 +22,17 @@ func TestLayout(t *testing.T) {
 		"dedupe/redisstore/redistest": {redis, "github.com/alicebob/miniredis/v2/proto"},
 		"keyfuncs":                    {module + "dedupe"},
 		"httpmw":                      {module + "dedupe"},
+		"grpcmw": {
+			module + "dedupe", "google.golang.org/grpc/...", "google.golang.org/protobuf/...",
+			"google.golang.org/genproto/googleapis/rpc/errdetails", "google.golang.org/genproto/googleapis/rpc/status",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, imported := range imports(t, module+name) {
 				if !slices.ContainsFunc(allowed, func(a string) bool {
-					return imported == a || a == redis && strings.HasPrefix(imported, redis+"/")
+					under, tree := strings.CutSuffix(a, "/...")
+					return imported == under || tree && strings.HasPrefix(imported, under+"/")
 				}) {
 					t.Errorf("%s imports %s", name, imported)
 				}
