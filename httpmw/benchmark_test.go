@@ -56,8 +56,7 @@ func benchmark(b *testing.B, repeat bool, guards ...*dedupe.Guard) {
 	w := &nullWriter{header: make(http.Header)}
 
 	number := 1_000_000
-	b.ReportAllocs()
-	for b.Loop() {
+	serve := func() {
 		if number++; repeat {
 			number = 1_000_000
 		}
@@ -65,6 +64,13 @@ func benchmark(b *testing.B, repeat bool, guards ...*dedupe.Guard) {
 		clear(w.header)
 		body.Reset(sentBody)
 		handler.ServeHTTP(w, r)
+	}
+	if repeat {
+		serve() // what the others repeat
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		serve()
 	}
 	if len(w.header["Content-Type"]) != 1 || w.header["Content-Type"][0] != jsonType[0] {
 		b.Fatalf("the last answer has %v", w.header)
