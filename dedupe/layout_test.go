@@ -22,6 +22,7 @@ func TestLayout(t *testing.T) {
 		"dedupe/redisstore/redistest": {redis, "github.com/alicebob/miniredis/v2/proto"},
 		"keyfuncs":                    {module + "dedupe"},
 		"httpmw":                      {module + "dedupe"},
+		"echomw":                      {module + "dedupe", module + "httpmw", "github.com/labstack/echo/v4/..."},
 		"grpcmw": {
 			module + "dedupe", "google.golang.org/grpc/...", "google.golang.org/protobuf/...",
 			"google.golang.org/genproto/googleapis/rpc/errdetails", "google.golang.org/genproto/googleapis/rpc/status",

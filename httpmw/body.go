@@ -18,7 +18,7 @@ type body struct {
 
 // readBody reads at most limit bytes. A body that says beforehand that it is larger is not read at
 // all, so that a client that waits for "100 Continue" need not send it.
-func readBody(r *http.Request, limit int64) *body {
+func readBody(r *http.Request, limit int64, isTooLarge func(error) bool) *body {
 	if r.Body == nil || r.Body == http.NoBody {
 		return &body{}
 	}
@@ -35,6 +35,8 @@ func readBody(r *http.Request, limit int64) *body {
 	switch {
 	case errors.As(err, &limited):
 		err = tooLarge(limited.Limit)
+	case err != nil && isTooLarge(err):
+		err = fmt.Errorf("%w: %w", dedupe.ErrPayloadTooLarge, err)
 	case err != nil:
 		err = fmt.Errorf("%w: %w", &dedupe.KeyError{Source: "body", Problem: "could not be read"}, err)
 	case int64(read.Len()) > limit:

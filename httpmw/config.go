@@ -38,11 +38,17 @@ type Config struct {
 
 	// Operation names what a request asks for; it must not contain path arguments. The default is
 	// the method and the pattern of http.ServeMux, and the path itself where there is no pattern:
-	// give one for routers that do not set http.Request.Pattern.
+	// give one for routers that do not set http.Request.Pattern. See also [Exchange].
 	Operation func(*http.Request) string
 
-	// Param returns a path parameter, "" for none. The default is http.Request.PathValue.
+	// Param returns a path parameter, "" for none. The default is http.Request.PathValue. See also
+	// [Exchange].
 	Param func(r *http.Request, name string) string
+
+	// BodyTooLarge recognizes the error with which a limit further out ends a body that is over it;
+	// the request is then refused with 413. The default recognizes [http.MaxBytesError] only, which
+	// is always recognized.
+	BodyTooLarge func(error) bool
 }
 
 const (
@@ -76,11 +82,8 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Refuse == nil {
 		c.Refuse = WriteProblem
 	}
-	if c.Operation == nil {
-		c.Operation = operation
-	}
-	if c.Param == nil {
-		c.Param = (*http.Request).PathValue
+	if c.BodyTooLarge == nil {
+		c.BodyTooLarge = func(error) bool { return false }
 	}
 	return c, errors.Join(found...)
 }

@@ -74,8 +74,12 @@ func (m *Middleware) Wrap(next http.Handler) http.Handler {
 // next or by a replay. The answer to be kept is what next has written when it returns.
 func (m *Middleware) Serve(w http.ResponseWriter, r *http.Request, next func(http.ResponseWriter, *http.Request)) error {
 	c := &call{request: request{config: &m.config, http: r}, middleware: m, w: w, next: next}
-	if err := dedupe.Do(r.Context(), m.guards, c); err != nil {
-		if outer, found := reach[interface{ disown() }](w); found {
+	return c.serve()
+}
+
+func (c *call) serve() error {
+	if err := dedupe.Do(c.http.Context(), c.middleware.guards, c); err != nil {
+		if outer, found := reach[interface{ disown() }](c.w); found {
 			outer.disown()
 		}
 		return err
@@ -92,8 +96,12 @@ type call struct {
 
 	middleware *Middleware
 	w          http.ResponseWriter
-	next       func(http.ResponseWriter, *http.Request)
-	recorder   *recorder // nil unless a guard wants the answer
+	next       func(http.ResponseWriter, *http.Request) // unless there is an exchange
+	recorder   *recorder                                // nil unless a guard wants the answer
+
+	// Of the exchange.
+	recording Recording
+	err       error
 }
 
 func (c *call) Invoke(ctx context.Context) {
@@ -104,6 +112,10 @@ func (c *call) Invoke(ctx context.Context) {
 	w := c.w
 	if c.recorder != nil {
 		w = c.recorder.writer()
+	}
+	if c.exchange != nil {
+		c.invokeExchange(ctx, w, r)
+		return
 	}
 	c.next(w, r)
 }

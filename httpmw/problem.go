@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/interlock-go/interlock/dedupe"
@@ -64,6 +65,14 @@ func NewProblem(refusal *dedupe.Refusal) Problem {
 	return p
 }
 
+// String returns the title, and the detail if there is one.
+func (p Problem) String() string {
+	if p.Detail == "" {
+		return p.Title
+	}
+	return p.Title + ": " + p.Detail
+}
+
 // RetryAfter returns the value of a Retry-After header for d: whole seconds, rounded up, at least 1.
 func RetryAfter(d time.Duration) string {
 	seconds := int64(d / time.Second)
@@ -81,12 +90,48 @@ func WriteProblem(w http.ResponseWriter, _ *http.Request, refusal *dedupe.Refusa
 	if err != nil {
 		panic(err) // strings, a number and a bool
 	}
-	header := w.Header()
-	header.Set("Content-Type", "application/problem+json")
+	setRefusalHeader(w.Header(), refusal)
+	w.Header().Set("Content-Type", problemType)
+	w.WriteHeader(problem.Status)
+	_, _ = w.Write(append(body, '\n')) // the client is gone: there is nobody to tell
+}
+
+const problemType = "application/problem+json"
+
+// setRefusalHeader sets the headers that go with a refusal in whatever form it is told.
+func setRefusalHeader(header http.Header, refusal *dedupe.Refusal) {
 	header.Set("Cache-Control", "no-store")
 	if refusal.RetryAfter > 0 {
 		header.Set("Retry-After", RetryAfter(refusal.RetryAfter))
 	}
-	w.WriteHeader(problem.Status)
-	_, _ = w.Write(append(body, '\n')) // the client is gone: there is nobody to tell
+}
+
+// ProblemBody is the problem of a refusal for a framework that renders errors itself, as JSON, and
+// has no place for the content type.
+type ProblemBody struct {
+	Problem
+
+	marshalled atomic.Bool
+}
+
+// NewProblemBody sets the headers that go with a refusal, whoever renders it: Retry-After where the
+// request may be repeated, and Cache-Control: no-store.
+func NewProblemBody(header http.Header, refusal *dedupe.Refusal) *ProblemBody {
+	setRefusalHeader(header, refusal)
+	return &ProblemBody{Problem: NewProblem(refusal)}
+}
+
+// MarshalJSON implements json.Marshaler.
+func (b *ProblemBody) MarshalJSON() ([]byte, error) {
+	b.marshalled.Store(true)
+	return json.Marshal(b.Problem)
+}
+
+// SetContentType sets the content type if the problem has been marshalled. Call it before the header
+// is written: only then is it known whether it is the problem that is sent, and not what the
+// application makes of it.
+func (b *ProblemBody) SetContentType(header http.Header) {
+	if b.marshalled.Load() {
+		header.Set("Content-Type", problemType)
+	}
 }

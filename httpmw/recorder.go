@@ -149,11 +149,13 @@ func (r *recorder) pass() {
 	r.body = nil
 }
 
-// commit sends the answer, now that it is saved.
+// commit sends the answer, now that it is saved, and ends the recorder: what somebody still writes
+// to it goes nowhere.
 func (r *recorder) commit() {
 	if !r.passed && r.status != 0 {
 		r.send()
 	}
+	r.passed, r.under, r.body = true, closedWriter{r.under.Header()}, nil
 }
 
 // send writes header and body as they are now.
@@ -172,9 +174,17 @@ func (r *recorder) send() {
 	}
 }
 
+// begun reports that there is an answer, or a part of it.
+func (r *recorder) begun() bool { return r.status != 0 || r.passed }
+
 // disown is called by a middleware further in whose guards turned the request away. What it writes
 // is not the handler's answer: it is not kept, as if all guards were in one middleware.
-func (r *recorder) disown() { r.disowned = true }
+func (r *recorder) disown() {
+	r.disowned = true
+	if outer, found := reach[interface{ disown() }](r.under); found {
+		outer.disown()
+	}
+}
 
 // result returns status and headers as the client sees them.
 func (r *recorder) result() (int, http.Header) {

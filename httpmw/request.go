@@ -20,13 +20,24 @@ func (c Config) NewRequest(r *http.Request) dedupe.Request {
 
 // request is a [dedupe.Request]. It reads the body at most once.
 type request struct {
-	config *Config
-	http   *http.Request
-	body   *body // nil until something asked for it
+	config   *Config
+	http     *http.Request
+	exchange Exchange // nil under net/http alone
+	body     *body    // nil until something asked for it
 }
 
 func (r *request) Context() context.Context { return r.http.Context() }
-func (r *request) Operation() string        { return r.config.Operation(r.http) }
+
+func (r *request) Operation() string {
+	switch {
+	case r.config.Operation != nil:
+		return r.config.Operation(r.http)
+	case r.exchange != nil:
+		return exchangeOperation(r.exchange, r.http)
+	default:
+		return operation(r.http)
+	}
+}
 
 // Safe goes by RFC 9110, section 9.2.1.
 func (r *request) Safe() bool {
@@ -45,7 +56,16 @@ func (r *request) Header(name string) []string {
 	return r.http.Header.Values(name)
 }
 
-func (r *request) Param(name string) (string, error) { return r.config.Param(r.http, name), nil }
+func (r *request) Param(name string) (string, error) {
+	switch {
+	case r.config.Param != nil:
+		return r.config.Param(r.http, name), nil
+	case r.exchange != nil:
+		return exchangeParam(r.exchange, r.http, name), nil
+	default:
+		return r.http.PathValue(name), nil
+	}
+}
 
 func (r *request) Field(path string) (string, error) {
 	bytes, err := r.read()
@@ -68,11 +88,18 @@ func (r *request) Payload() (dedupe.Payload, error) {
 	return dedupe.Payload{Target: r.http.Method + " " + target, ContentType: r.http.Header.Get("Content-Type"), Body: bytes}, nil
 }
 
-func (r *request) Value(key any) any { return r.http.Context().Value(key) }
+func (r *request) Value(key any) any {
+	if name, ok := key.(string); ok && r.exchange != nil {
+		if value := r.exchange.Get(name); value != nil {
+			return value
+		}
+	}
+	return r.http.Context().Value(key)
+}
 
 func (r *request) read() ([]byte, error) {
 	if r.body == nil {
-		r.body = readBody(r.http, r.config.MaxBody)
+		r.body = readBody(r.http, r.config.MaxBody, r.config.BodyTooLarge)
 	}
 	return r.body.bytes, r.body.err
 }

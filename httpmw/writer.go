@@ -63,3 +63,11 @@ type hijacker struct{ recording *recorder }
 
 // Hijack implements http.Hijacker.
 func (h hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) { return h.recording.hijack() }
+
+// closedWriter forgets what is written to it.
+type closedWriter struct{ header http.Header }
+
+func (w closedWriter) Header() http.Header       { return w.header }
+func (closedWriter) WriteHeader(int)             {}
+func (closedWriter) Write(p []byte) (int, error) { return len(p), nil }
+func (closedWriter) FlushError() error           { return nil }
