@@ -23,8 +23,9 @@ type Lease struct {
 	waited  time.Duration
 	gaveUp  error // why it stopped asking before its time, or nil: the client is gone, the guard closed
 
-	ctx    context.Context //nolint:containedctx // the handler's context: it lives as long as the lease
-	cancel context.CancelCauseFunc
+	ctx     context.Context //nolint:containedctx // the handler's context: it lives as long as the lease
+	cancel  context.CancelCauseFunc
+	carrier leaseContext // what ctx points to
 
 	// keys are those that this lease takes, in the order in which it takes them. Their fences are
 	// written before the handler starts and not changed while it runs.
@@ -193,7 +194,8 @@ func (l *Lease) begin(ctx context.Context) {
 	l.token = newToken()
 	l.arrived = time.Now()
 	inner, cancel := context.WithCancelCause(ctx)
-	l.ctx, l.cancel = &leaseContext{inner, l}, cancel
+	l.carrier = leaseContext{inner, l}
+	l.ctx, l.cancel = &l.carrier, cancel
 }
 
 // acquire takes the keys one after the other, all or none. Only with StatusGranted and no error is
