@@ -76,8 +76,8 @@ func (h *holders) rest() []*Lease {
 }
 
 // Close refuses new requests with an error that matches [ErrClosed] and [ErrStoreUnavailable], and
-// waits until every running handler has returned and the store knows. Those stay guarded
-// meanwhile. If ctx ends first, the handlers that are left have their contexts cancelled with a
+// waits until every running handler has returned and the store knows, or the lease that it cannot be
+// told of is over. Those stay guarded meanwhile. If ctx ends first, the handlers that are left have their contexts cancelled with a
 // cause that matches [ErrLeaseLost] and [ErrClosed]; the keys of a Serialize are released, the
 // claims of a Once are left to their leases; and Close returns an error that says how many there
 // were. Close may be called again.

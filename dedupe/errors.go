@@ -58,13 +58,20 @@ type KeyError struct {
 	Source string
 	// Problem is what is wrong with it: "is longer than 255 bytes".
 	Problem string
+	// Missing says that there is no key, rather than an unusable one.
+	Missing bool
 }
 
 // Error returns source and problem.
 func (e *KeyError) Error() string { return e.Source + " " + e.Problem }
 
-// Is makes every KeyError match [ErrKeyInvalid].
-func (e *KeyError) Is(target error) bool { return target == ErrKeyInvalid }
+// Is makes every KeyError match [ErrKeyMissing] or [ErrKeyInvalid].
+func (e *KeyError) Is(target error) bool {
+	if e.Missing {
+		return target == ErrKeyMissing
+	}
+	return target == ErrKeyInvalid
+}
 
 // Refusal is the error with which a guard turns a request away. Its text is for logs: it carries
 // the cause, though never a key. Adapters show clients the outcome only.

@@ -21,10 +21,10 @@ func TestLayout(t *testing.T) {
 		"dedupe/redisstore":           {module + "dedupe", redis},
 		"dedupe/redisstore/redistest": {redis, "github.com/alicebob/miniredis/v2/proto"},
 		"keyfuncs":                    {module + "dedupe"},
-		"httpmw":                      {module + "dedupe"},
+		"httpmw":                      {module + "dedupe", "github.com/google/uuid"},
 		"echomw":                      {module + "dedupe", module + "httpmw", "github.com/labstack/echo/v4/..."},
 		"grpcmw": {
-			module + "dedupe", "google.golang.org/grpc/...", "google.golang.org/protobuf/...",
+			module + "dedupe", "github.com/google/uuid", "google.golang.org/grpc/...", "google.golang.org/protobuf/...",
 			"google.golang.org/genproto/googleapis/rpc/errdetails", "google.golang.org/genproto/googleapis/rpc/status",
 		},
 	} {

@@ -277,6 +277,7 @@ func (l *Lease) lose(cause error) {
 func (l *Lease) hold(inner []*Guard, call Call) (err error) {
 	verdict, answer := VerdictRelease, []byte(nil)
 	defer func() { l.settle(verdict, answer) }()
+	l.emit(Event{Kind: EventDecided, Outcome: Proceed})
 	if l.guard.kind == kindSerialize {
 		return Do(l.ctx, inner, call)
 	}

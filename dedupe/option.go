@@ -117,7 +117,8 @@ func WithSkip(skip func(Request) bool) Option {
 }
 
 // WithObserver has observe called for each [Event], on the goroutine that caused it: keep it short.
-// It is called by many goroutines at once. The default is none.
+// It is called by many goroutines at once, and must not panic: some are the engine's own. The default
+// is none.
 func WithObserver(observe func(Event)) Option {
 	return func(s *settings) { s.observe = observe; s.given("WithObserver", observe == nil) }
 }
@@ -132,8 +133,8 @@ func WithAlso(keys ...KeyFunc) Option {
 	}
 }
 
-// WithFingerprint replaces what a repeat must bring unchanged. Bytes that differ make a repeat a
-// mismatch; an error refuses the request as one with an invalid key. It is called by many
+// WithFingerprint replaces what a repeat must bring unchanged, besides the request's target (method,
+// path and query, or the gRPC method), which always counts. Bytes that differ make a repeat a mismatch; an error refuses the request as one with an invalid key. It is called by many
 // goroutines at once. Give one where a repeat is not the same to the byte, such as a multipart body,
 // whose boundary most clients draw anew each time. The default is the whole [Payload].
 func WithFingerprint(fingerprint func(Request) ([]byte, error)) Option {

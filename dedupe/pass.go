@@ -25,7 +25,7 @@ func (g *Guard) pass(ctx context.Context, inner []*Guard, call Call) error {
 
 var (
 	errNoKey    = errors.New("the request has no key")
-	errNoCaller = errors.New("the request has no caller")
+	errNoCaller = &KeyError{Source: "caller", Problem: "is not in the request", Missing: true}
 	errNoSource = errors.New("the guard was built without a key function; it takes no requests")
 )
 
@@ -83,7 +83,6 @@ func (g *Guard) admit(ctx context.Context, inner []*Guard, call Call, keys []str
 	case err != nil:
 		return g.refuse(l, g.outcomeOf(err), err)
 	case claimed.Status == StatusGranted:
-		l.emit(Event{Kind: EventDecided, Outcome: Proceed})
 		return l.hold(inner, call)
 	case claimed.Status == StatusCompleted && claimed.Answer != nil:
 		if err := call.Replay(claimed.Answer); err != nil {
@@ -131,8 +130,17 @@ func (l *Lease) want(call Call, keys []string, fingerprint *Fingerprint) error {
 	if err != nil {
 		return err
 	}
-	*fingerprint = Fingerprint(digest(string(text)))
+	*fingerprint = Fingerprint(digest(targetOf(call), string(text)))
 	return nil
+}
+
+// targetOf returns what a request addresses, with its arguments, without reading its body. It counts
+// in every fingerprint: an answer about one account must never be given for another.
+func targetOf(call Call) string {
+	if addressed, ok := call.(interface{ Target() string }); ok {
+		return addressed.Target()
+	}
+	return call.Operation()
 }
 
 // refuseRequest refuses a request because of what its key functions or its payload gave.

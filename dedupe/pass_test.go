@@ -282,3 +282,49 @@ func TestOuterOnceKeepsTheReplayOfTheInner(t *testing.T) {
 	third := ask("7")
 	third.wasReplayed(t, third.through(outer), "first")
 }
+
+// A fingerprint of one's own does not make an answer about one account the answer about another.
+func TestFingerprintAlwaysHasTheTarget(t *testing.T) {
+	guard := once(t, memstore.New(), dedupe.WithFingerprint(func(dedupe.Request) ([]byte, error) { return []byte("same"), nil }))
+	at := func(target string) *addressed { return &addressed{ask("7").answering(target), target} }
+	first := at("/accounts/A")
+	first.proceeded(t, dedupe.Do(first.ctx, []*dedupe.Guard{guard}, first))
+	other := at("/accounts/B")
+	refused(t, dedupe.Do(other.ctx, []*dedupe.Guard{guard}, other), dedupe.KeyReused)
+	repeat := at("/accounts/A")
+	repeat.wasReplayed(t, dedupe.Do(repeat.ctx, []*dedupe.Guard{guard}, repeat), "/accounts/A")
+}
+
+// addressed is a request whose adapter knows its target without reading the body.
+type addressed struct {
+	*request
+	target string
+}
+
+func (a *addressed) Target() string { return a.target }
+
+// An observer that panics costs its request, not the key.
+func TestObserverThatPanics(t *testing.T) {
+	store := memstore.New()
+	eachGuard(t, func(t *testing.T, guard build) {
+		g := guard(t, store, dedupe.WithObserver(func(e dedupe.Event) {
+			if e.Kind == dedupe.EventDecided {
+				panic("observer")
+			}
+		}))
+		func() {
+			defer func() {
+				if recover() != "observer" {
+					t.Error("the panic is gone")
+				}
+			}()
+			_ = ask("9").through(g)
+		}()
+		if n := store.Len(); n != 0 {
+			t.Errorf("%d records are left", n)
+		}
+		if err := g.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}

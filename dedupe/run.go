@@ -31,7 +31,9 @@ func (g *Guard) Run(ctx context.Context, key string, fn func(context.Context) er
 // the same value. Whoever waits in vain gets an error that matches [ErrInFlight]. An error of
 // compute is returned to its caller and not kept; one of those that wait then computes.
 //
-// Values are kept as JSON. The retention is how fresh they are. guard must be a [Once].
+// Values are kept as JSON. The retention is how fresh they are. A kept value that does not fit T is
+// refused with [ErrAnswerUnavailable]: when T changes, give the guard another [WithOperation]. guard
+// must be a [Once].
 func Fetch[T any](ctx context.Context, guard *Guard, key string, compute func(context.Context) (T, error)) (T, error) {
 	j := &job[T]{ctx: ctx, work: compute, keepsValue: true}
 	if guard.kind != kindOnce {
@@ -84,7 +86,12 @@ func (j *job[T]) Replay(answer []byte) error {
 	if !j.keepsValue {
 		return nil
 	}
-	return json.Unmarshal(answer, &j.value)
+	var value T // so that one that does not fit leaves nothing behind
+	if err := json.Unmarshal(answer, &value); err != nil {
+		return err
+	}
+	j.value = value
+	return nil
 }
 
 func (j *job[T]) Context() context.Context     { return j.ctx }

@@ -61,7 +61,7 @@ func (l *Lease) finish(ctx context.Context, h Holder, verdict Verdict, answer []
 	default:
 		err = l.guard.store.Release(ctx, h)
 	}
-	if err != nil {
+	if again(err) {
 		l.emit(Event{Kind: EventSettleFailed, Err: err})
 	}
 	return err

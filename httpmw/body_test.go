@@ -2,12 +2,15 @@ package httpmw_test
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"mime/multipart"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -271,5 +274,37 @@ func TestRequestTrailers(t *testing.T) {
 	defer response.Body.Close()
 	if body, _ := io.ReadAll(response.Body); string(body) != "42" {
 		t.Errorf("got %s %q", response.Status, body)
+	}
+}
+
+// net/http removes the files of an upload when the request is over. It knows of them by its own request,
+// not by the copy that the handler gets.
+func TestUploadedFilesAreRemoved(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	handler := wrap(t, httpmw.Config{}, func(_ http.ResponseWriter, r *http.Request) {
+		if err := r.ParseMultipartForm(0); err != nil {
+			t.Error(err)
+		}
+		if files, _ := os.ReadDir(os.TempDir()); len(files) != 1 {
+			t.Errorf("%d files during the request", len(files))
+		}
+	}, newSerialize(t, memstore.New(), keyfuncs.Const("k")))
+	server := http1(t, handler)
+	body := &bytes.Buffer{}
+	form := multipart.NewWriter(body)
+	part, err := form.CreateFormFile("file", "name")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = part.Write(bytes.Repeat([]byte("x"), 100))
+	_ = form.Close()
+	response, err := server.Client().Post(server.URL, form.FormDataContentType(), body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	server.Close() // waits for the request to be over
+	if files, _ := os.ReadDir(os.TempDir()); len(files) != 0 {
+		t.Errorf("%d files are left", len(files))
 	}
 }

@@ -10,4 +10,9 @@
 // that holds the answer back until it is saved, and passes it on at once when it turns out to be
 // streamed or too large to be kept. Flush, Hijack, ReadFrom and http.ResponseController work as
 // before.
+//
+// A key is held until the handler returns. Put what answers before its handler has returned, such as
+// http.TimeoutHandler, outside the guards: inside, the key would be free while the handler still runs.
+// A client that sends its request or reads its answer slowly holds the key meanwhile: set the server's
+// ReadTimeout and WriteTimeout, or a small [dedupe.WithMaxHold].
 package httpmw

@@ -113,6 +113,11 @@ func (c *call) Invoke(ctx context.Context) {
 	if c.recorder != nil {
 		w = c.recorder.writer()
 	}
+	defer func() { // net/http removes the uploaded files of its own request, not of a copy
+		if c.http.MultipartForm == nil {
+			c.http.MultipartForm = r.MultipartForm
+		}
+	}()
 	if c.exchange != nil {
 		c.invokeExchange(ctx, w, r)
 		return

@@ -75,17 +75,22 @@ func (r *request) Field(path string) (string, error) {
 	return field(bytes, path)
 }
 
+// Target is what the client asked for, also where middleware such as http.StripPrefix has changed the
+// URL since.
+func (r *request) Target() string {
+	target := r.http.RequestURI
+	if target == "" { // a request that no server has read
+		target = r.http.URL.RequestURI()
+	}
+	return r.http.Method + " " + target
+}
+
 func (r *request) Payload() (dedupe.Payload, error) {
 	bytes, err := r.read()
 	if err != nil {
 		return dedupe.Payload{}, err
 	}
-	// What the client asked for, also where middleware such as http.StripPrefix has changed the URL.
-	target := r.http.RequestURI
-	if target == "" { // a request that no server has read
-		target = r.http.URL.RequestURI()
-	}
-	return dedupe.Payload{Target: r.http.Method + " " + target, ContentType: r.http.Header.Get("Content-Type"), Body: bytes}, nil
+	return dedupe.Payload{Target: r.Target(), ContentType: r.http.Header.Get("Content-Type"), Body: bytes}, nil
 }
 
 func (r *request) Value(key any) any {

@@ -31,7 +31,7 @@ func ExampleNew() {
 	}
 	one, other := process(), process()
 
-	err := one.Run(context.Background(), "2026-11", func(ctx context.Context) error {
+	err := one.Run(context.Background(), "2026-11", func(context.Context) error {
 		err := other.Run(context.Background(), "2026-11", func(context.Context) error { return nil })
 		fmt.Println("meanwhile the other is locked out:", errors.Is(err, dedupe.ErrLocked))
 		return nil

@@ -50,12 +50,11 @@ func Connect(rawURL string, timeout time.Duration) (redis.UniversalClient, error
 
 func connect(rawURL string, timeout time.Duration) (redis.UniversalClient, error) {
 	u, err := url.Parse(rawURL)
-	if err != nil {
-		var failed *url.Error // whose text has the whole URL, password included
-		if errors.As(err, &failed) {
-			err = failed.Err
-		}
-		return nil, fmt.Errorf("the URL cannot be read: %w; write redis://host:6379", err)
+	if err != nil { // its text has parts of the URL, perhaps of the password
+		return nil, errors.New("the URL cannot be read; write redis://host:6379, and in a password %23 for #, %2F for /, %3A for :, %40 for @")
+	}
+	if u.Fragment != "" {
+		return nil, errors.New("the URL has a #; in a password write %23 for it")
 	}
 	scheme, kind, _ := strings.Cut(u.Scheme, "+")
 	if scheme != "redis" && scheme != "rediss" && scheme != "unix" {
@@ -116,4 +115,16 @@ func noMaintenanceNotifications() *maintnotifications.Config {
 	return &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 }
 
-func badURL(u *url.URL, err error) error { return fmt.Errorf("%s: %w", u.Redacted(), err) }
+// badURL says what is wrong with which URL, without what may be secret: user, path and query stay out
+// of it, also where the client's own words repeat them.
+func badURL(u *url.URL, err error) error {
+	text := err.Error()
+	for _, values := range u.Query() {
+		for _, value := range values {
+			if value != "" {
+				text = strings.ReplaceAll(text, value, "…")
+			}
+		}
+	}
+	return fmt.Errorf("%s://%s: %s", u.Scheme, u.Host, text)
+}

@@ -65,12 +65,17 @@ func TestConnectSettings(t *testing.T) {
 func TestConnectErrorsNameTheFixAndNoPassword(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[string]string{
-		"http://user:secret@localhost":           "use redis, redis+cluster or redis+sentinel",
-		"redis+sentinel://user:secret@localhost": "add ?master_name=NAME",
-		"redis+other://user:secret@localhost":    "use redis, redis+cluster or redis+sentinel",
-		"redis://user:secret@local host":         "write redis://host:6379",
-		"redis://user:secret@localhost/x":        "database number",
-		"redis://user:secret@localhost?nope=1":   "nope",
+		"http://user:secret@localhost":                                         "use redis, redis+cluster or redis+sentinel",
+		"redis+sentinel://user:secret@localhost":                               "add ?master_name=NAME",
+		"redis+other://user:secret@localhost":                                  "use redis, redis+cluster or redis+sentinel",
+		"redis://user:secret@local host":                                       "write redis://host:6379",
+		"redis://:se#cret@localhost":                                           "%23",
+		"redis://user:12#secret@localhost":                                     "write %23",
+		"redis://localhost?password=secret":                                    "password",
+		"redis+sentinel://localhost?master_name=main&sentinel_password=secret": "sentinel_password",
+		"redis+sentinel://localhost?master_name=main&addr=:secret@x":           "…",
+		"redis://user:secret@localhost/x":                                      "database number",
+		"redis://user:secret@localhost?nope=1":                                 "nope",
 	} {
 		_, err := redisstore.Connect(url, time.Second)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {

@@ -20,6 +20,7 @@ type bank struct {
 	store  *redisstore.Store
 	guards []*dedupe.Guard
 	work   time.Duration
+	served time.Duration // how long a request may take, its client's part included
 	grace  time.Duration // how long its requests may take to finish
 	log    *log.Logger
 	http.Handler
@@ -36,8 +37,9 @@ func openBank(ctx context.Context, c config, n namespace, logger *log.Logger) (*
 		work:   c.work,
 		// A request may wait for its idempotency key and for its account, then works, and keeps
 		// its lease for as long as it takes to tell Redis that it has finished.
-		grace: 2*c.wait + c.work + c.lease + 5*time.Second,
-		log:   logger,
+		served: 2*c.wait + c.work + 5*time.Second,
+		grace:  2*c.wait + c.work + c.lease + 5*time.Second,
+		log:    logger,
 	}
 	if b.store, err = redisstore.Open(c.redis, redisstore.WithPrefix(n.name+":guards:")); err != nil {
 		return nil, errors.Join(fmt.Errorf("-redis: %w", err), b.close(ctx))
@@ -59,11 +61,14 @@ func openBank(ctx context.Context, c config, n namespace, logger *log.Logger) (*
 func (b *bank) route(c config) error {
 	caller := keyfuncs.First(keyfuncs.Bearer(), keyfuncs.Const("guest"))
 	lease, wait, retain := dedupe.WithLease(c.lease), dedupe.WithWait(c.wait), dedupe.WithRetention(c.retain)
+	watch := dedupe.WithObserver(b.watch)
 
-	once, err1 := dedupe.Once(b.store, caller, keyfuncs.Header("Idempotency-Key"), dedupe.WithOptionalKey(), retain, lease, wait)
-	account, err2 := dedupe.Serialize(b.store, "account", keyfuncs.Param("id"), lease, wait)
-	accounts, err3 := dedupe.Serialize(b.store, "account", keyfuncs.Param("id"), dedupe.WithAlso(keyfuncs.Field("to")), lease, wait)
-	if err := errors.Join(err1, err2, err3); err != nil {
+	once, err1 := dedupe.Once(b.store, caller, keyfuncs.Header("Idempotency-Key"), dedupe.WithOptionalKey(), retain, lease, wait, watch)
+	account, err2 := dedupe.Serialize(b.store, "account", keyfuncs.Param("id"), lease, wait, watch)
+	accounts, err3 := dedupe.Serialize(b.store, "account", keyfuncs.Param("id"), dedupe.WithAlso(keyfuncs.Field("to")), lease, wait, watch)
+	oneAccount, err4 := httpmw.Config{Keep: keep}.Middleware(once, account)
+	bothAccounts, err5 := httpmw.Config{Keep: keep}.Middleware(once, accounts)
+	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
 		return err
 	}
 	b.guards = []*dedupe.Guard{once, account, accounts}
@@ -74,11 +79,20 @@ func (b *bank) route(c config) error {
 		mux.Handle("POST /accounts/{id}/withdraw", b.handle(b.withdraw))
 		mux.Handle("POST /accounts/{id}/transfer", b.handle(b.transfer))
 	} else {
-		mux.Handle("POST /accounts/{id}/withdraw", httpmw.New(once, account)(b.handle(b.withdraw)))
-		mux.Handle("POST /accounts/{id}/transfer", httpmw.New(once, accounts)(b.handle(b.transfer)))
+		mux.Handle("POST /accounts/{id}/withdraw", oneAccount.Wrap(b.handle(b.withdraw)))
+		mux.Handle("POST /accounts/{id}/transfer", bothAccounts.Wrap(b.handle(b.transfer)))
 	}
 	b.Handler = mux
 	return nil
+}
+
+// watch logs what should not happen.
+func (b *bank) watch(e dedupe.Event) {
+	switch e.Kind {
+	case dedupe.EventLeaseLost, dedupe.EventSettleFailed:
+		b.log.Printf("%s: %s: %v: %v", e.Operation, e.Guard, e.Kind, e.Err)
+	default:
+	}
 }
 
 // close waits for the handlers that still run, and gives up the connections: in this order, for

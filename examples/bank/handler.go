@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/dedupe"
@@ -149,7 +150,8 @@ func readJSON(w http.ResponseWriter, r *http.Request, into any) error {
 	case errors.As(err, &tooLarge):
 		return errBodyTooLarge
 	case errors.As(err, &wrongType) && wrongType.Field != "":
-		return badRequest(fmt.Sprintf("%q must not be a %s", wrongType.Field, wrongType.Value))
+		kind, _, _ := strings.Cut(wrongType.Value, " ") // what follows is the number itself
+		return badRequest(fmt.Sprintf("%q must not be this %s", wrongType.Field, kind))
 	default:
 		return badRequest("the body must be one JSON object")
 	}

@@ -138,11 +138,11 @@ func reachable(address net.Addr) string {
 	return address.String()
 }
 
-// redacted returns a URL without its password.
+// redacted returns a URL without what may be secret.
 func redacted(rawURL string) string {
 	u, err := url.Parse(rawURL)
 	if err != nil {
 		return "(URL not readable)"
 	}
-	return u.Redacted()
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }

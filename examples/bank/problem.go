@@ -61,11 +61,18 @@ func interrupted(cause error) error {
 	return p
 }
 
-// uncertain: Redis did not confirm a write. To invite a retry would be to invite a second one.
+// uncertain: Redis did not confirm a write. To let a repeat run would be to write a second time, so this
+// answer is kept (see keep).
 func uncertain(cause error) error {
-	p := newProblem(http.StatusServiceUnavailable, "outcome-uncertain", "the accounts did not confirm the transaction", "look at the balance before asking again")
+	p := newProblem(http.StatusGatewayTimeout, "outcome-uncertain", "the accounts did not confirm the transaction", "look at the balance before asking again")
 	p.cause = cause
 	return p
+}
+
+// keep is which answers a repeat gets again: the usual ones, and that of a transaction that may have
+// been made.
+func keep(status int, header http.Header) bool {
+	return status == http.StatusGatewayTimeout || httpmw.DefaultKeep(status, header)
 }
 
 // writeProblem answers with err, and logs what clients are not told.

@@ -18,7 +18,11 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 // their guards, and closes the bank. The order matters: guards refuse requests once they are closed,
 // and the server has to be the first to stop.
 func serve(ctx context.Context, listener net.Listener, b *bank) error {
-	server := &http.Server{Handler: b, ReadHeaderTimeout: 10 * time.Second, ErrorLog: b.log}
+	// A client that is slow to send its request or to read its answer holds its account meanwhile.
+	server := &http.Server{
+		Handler: b, ErrorLog: b.log,
+		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: b.served, WriteTimeout: b.served,
+	}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
 
