@@ -220,7 +220,7 @@ func playHolder(text []byte, _ <-chan string, tell func(string, ...any)) {
 	store := redisstore.New(redis.NewClient(&redis.Options{Addr: task.Addr}))
 	settled := make(chan error, 16)
 	observe := dedupe.WithObserver(func(e dedupe.Event) {
-		if e.Kind == dedupe.EventSettleFailed {
+		if e.Kind == dedupe.EventSettled {
 			settled <- e.Err
 		}
 	})
