@@ -19,7 +19,6 @@ type Guard struct {
 	key    KeyFunc
 
 	holders   holders
-	waiters   waiters
 	abandoned abandoned
 }
 

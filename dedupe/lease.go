@@ -16,9 +16,8 @@ type Lease struct {
 	outer     *Lease // the lease around this one on the same request
 	operation string
 
-	token   Token
 	arrived time.Time
-	began   time.Time // before the claim was sent that got the first key
+	began   time.Time // before the claim was sent that got the first key, or when that was handed on
 	holdEnd time.Time // began plus the maximum hold
 	waited  time.Duration
 	gaveUp  error // why it stopped asking before its time, or nil: the client is gone, the guard closed
@@ -29,8 +28,8 @@ type Lease struct {
 
 	// keys are those that this lease takes, in the order in which it takes them. Their fences are
 	// written before the handler starts and not changed while it runs.
-	keys  []heldKey
-	space [1]heldKey
+	keys  []claimant
+	space [1]claimant
 	first Digest // of the guard's first key, which a lease further out may have
 
 	mu       sync.Mutex
@@ -42,12 +41,6 @@ type Lease struct {
 	renewal  renewal
 
 	previous, next *Lease // in guard.holders
-}
-
-type heldKey struct {
-	digest Digest
-	key    string
-	fence  uint64
 }
 
 type leaseKey struct{}
@@ -102,24 +95,26 @@ func (g *Guard) Lease(ctx context.Context) (*Lease, bool) {
 // one, so a database that keeps the highest it has seen can refuse a holder that stalled past its
 // lease: UPDATE … SET fence = $1 … WHERE fence <= $1.
 func (l *Lease) Fence() uint64 {
-	fence, _ := l.find(func(k heldKey) bool { return k.digest == l.first })
+	fence, _ := l.find(func(c *claimant) bool { return c.digest == l.first })
 	return fence
 }
 
 // FenceOf returns the fence of key, one of several that [WithAlso] makes a guard take, and whether
 // it is held. Fences of different keys cannot be compared.
 func (l *Lease) FenceOf(key string) (uint64, bool) {
-	return l.find(func(k heldKey) bool { return k.key == key })
+	return l.find(func(c *claimant) bool { return c.key == key })
 }
 
 // find returns the fence of a key that this lease, or one of the same domain around it, holds.
-func (l *Lease) find(wanted func(heldKey) bool) (uint64, bool) {
+func (l *Lease) find(wanted func(*claimant) bool) (uint64, bool) {
 	for lease := l; lease != nil; lease = lease.outer {
 		if !lease.guard.sameDomain(l.guard) {
 			continue
 		}
-		if i := slices.IndexFunc(lease.keys, wanted); i >= 0 {
-			return lease.keys[i].fence, true
+		for i := range lease.keys {
+			if c := &lease.keys[i]; wanted(c) {
+				return c.fence, true
+			}
 		}
 	}
 	return 0, false
@@ -164,7 +159,7 @@ func (l *Lease) over() error {
 // request.
 func (l *Lease) holds(store Store, digest Digest) bool {
 	return l.guard.store == store &&
-		slices.ContainsFunc(l.keys, func(k heldKey) bool { return k.digest == digest }) &&
+		slices.ContainsFunc(l.keys, func(c claimant) bool { return c.digest == digest }) &&
 		l.over() == nil
 }
 
@@ -181,17 +176,16 @@ func (l *Lease) add(digest Digest, key string) {
 	if l.keys == nil {
 		l.keys = l.space[:0]
 	}
-	at, found := slices.BinarySearchFunc(l.keys, digest, func(k heldKey, d Digest) int {
-		return bytes.Compare(k.digest[:], d[:])
+	at, found := slices.BinarySearchFunc(l.keys, digest, func(c claimant, d Digest) int {
+		return bytes.Compare(c.digest[:], d[:])
 	})
 	if !found {
-		l.keys = slices.Insert(l.keys, at, heldKey{digest: digest, key: key})
+		l.keys = slices.Insert(l.keys, at, claimant{digest: digest, key: key})
 	}
 }
 
-// begin gives the lease its token and the handler's context.
+// begin gives the lease the handler's context.
 func (l *Lease) begin(ctx context.Context) {
-	l.token = newToken()
 	l.arrived = time.Now()
 	inner, cancel := context.WithCancelCause(ctx)
 	l.carrier = leaseContext{inner, l}
@@ -202,23 +196,25 @@ func (l *Lease) begin(ctx context.Context) {
 // the lease held; otherwise it is settled.
 func (l *Lease) acquire(fingerprint Fingerprint) (Claimed, error) {
 	g := l.guard
-	claim := Claim{Holder: Holder{Token: l.token}, Fingerprint: fingerprint, Lease: g.lease}
+	claim := Claim{Fingerprint: fingerprint, Lease: g.lease}
 	if g.crash != CrashTakeOver {
 		claim.Lapse = g.retention
 	}
 	patience := patience{wait: g.wait}
 	for i := range l.keys {
-		claim.Digest = l.keys[i].digest
-		sent, claimed, err := g.claim(l.ctx, claim, &patience)
-		if err != nil {
-			g.abandon(l.ctx, claim.Holder)
+		c := &l.keys[i]
+		claim.Digest = c.digest
+		found, err := l.obtain(c, claim, &patience)
+		if err == nil && found.Status == StatusGranted {
+			l.take(c)
+			if !patience.waited() || l.ctx.Err() == nil {
+				continue
+			}
+			found = Claimed{Status: StatusHeld} // the client left while it waited
 		}
-		if err != nil || claimed.Status != StatusGranted {
-			l.gaveUp = context.Cause(l.ctx)
-			l.settle(VerdictRelease, nil)
-			return claimed, err
-		}
-		l.take(i, claimed.Fence, sent)
+		l.gaveUp = context.Cause(l.ctx)
+		l.settle(VerdictRelease, nil)
+		return found, err
 	}
 	// With several keys, an early one may have been lost while the last was waited for.
 	if err := l.over(); err != nil {
@@ -229,21 +225,20 @@ func (l *Lease) acquire(fingerprint Fingerprint) (Claimed, error) {
 	return Claimed{Status: StatusGranted}, nil
 }
 
-// take notes that one more key is held, by a claim sent at sent.
-func (l *Lease) take(key int, fence uint64, sent time.Time) {
+// take notes that one more key is held.
+func (l *Lease) take(c *claimant) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.keys[key].fence = fence
 	l.taken++
-	deadline := l.guard.deadlineOf(sent, l.guard.lease)
 	switch {
 	case l.taken == 1:
-		l.began, l.holdEnd = sent, sent.Add(l.guard.maxHold)
-		l.deadline = deadline
+		l.began = c.began
+		l.holdEnd = l.began.Add(l.guard.maxHold)
+		l.deadline = c.deadline
 		l.renewal.start(l)
-	case deadline.Before(l.deadline): // a renewal of the keys before it overtook this claim
-		l.deadline = deadline
-		l.renewal.expiry.Reset(time.Until(deadline))
+	case c.deadline.Before(l.deadline):
+		l.deadline = c.deadline
+		l.renewal.hasten(l)
 	}
 }
 
@@ -256,6 +251,9 @@ func (g *Guard) deadlineOf(sent time.Time, lease time.Duration) time.Time {
 
 func (g *Guard) margin() time.Duration { return g.lease / 20 }
 
+// enough is how much must be left of a lease that is handed on.
+func (g *Guard) enough() time.Duration { return min(g.lease/3, 500*time.Millisecond) }
+
 // lose ends the lease under a running handler.
 func (l *Lease) lose(cause error) {
 	l.mu.Lock()
@@ -265,7 +263,11 @@ func (l *Lease) lose(cause error) {
 	}
 	l.lost = cause
 	began, watchers := l.began, l.watchers
+	taken := l.keys[:l.taken]
 	l.mu.Unlock()
+	for i := range taken {
+		taken[i].depart(Claimed{}) // whoever is next asks the store
+	}
 	l.cancel(cause)
 	for _, cancel := range watchers {
 		cancel(cause)

@@ -170,7 +170,9 @@ func (g *Guard) refuseStatus(l *Lease, claimed Claimed) error {
 		if g.kind == kindOnce {
 			outcome = InFlight
 		}
-		return g.refuse(l, outcome, l.gaveUp)
+		refusal := g.refuse(l, outcome, l.gaveUp)
+		refusal.RetryAfter = max(refusal.RetryAfter, min(claimed.Backlog, claimed.Remaining))
+		return refusal
 	case StatusMismatch:
 		return g.refuse(l, KeyReused, nil)
 	case StatusCompleted:

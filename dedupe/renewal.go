@@ -20,7 +20,22 @@ type renewal struct {
 
 // start arms the first renewal. The lease is locked.
 func (r *renewal) start(l *Lease) {
-	r.timer = time.AfterFunc(l.guard.lease/3, l.renew)
+	r.timer = time.AfterFunc(l.renewIn(), l.renew)
+}
+
+// hasten arms the next renewal, and the expiry, for a deadline that is earlier than the one before.
+// The lease is locked.
+func (r *renewal) hasten(l *Lease) {
+	if r.expiry != nil {
+		r.expiry.Reset(time.Until(l.deadline))
+	}
+	r.timer.Reset(l.renewIn())
+}
+
+// renewIn is when to renew: after a third of what the store granted. The lease is locked.
+func (l *Lease) renewIn() time.Duration {
+	rest := time.Until(l.deadline) + l.guard.margin()
+	return max(0, min(rest, l.guard.lease)/3)
 }
 
 // renew is one renewal: it extends the lease, then arms the next one.
@@ -88,7 +103,7 @@ func (l *Lease) extend(ctx context.Context) error {
 		return nil
 	}
 	for i := range taken {
-		err := l.guard.store.Extend(ctx, Holder{l.keys[i].digest, l.token}, lease)
+		err := l.guard.store.Extend(ctx, Holder{l.keys[i].digest, l.keys[i].token}, lease)
 		if lost(err) {
 			l.lose(ErrLeaseLost)
 			return l.over()

@@ -20,15 +20,28 @@ func (l *Lease) settle(verdict Verdict, answer []byte) {
 	}
 	ctx := context.WithoutCancel(l.ctx)
 
-	var failed []Holder
+	if verdict == VerdictKeep && answer == nil {
+		answer = []byte{}
+	}
+	var failed []*claimant
 	var cause error // why the store was not told, by the last that it was not told
 	for i := l.taken - 1; i >= 0; i-- {
-		holder := Holder{l.keys[i].digest, l.token}
-		switch err := l.finish(ctx, holder, verdict, answer); {
-		case again(err):
-			failed = append(failed, holder)
-		case err != nil:
-			cause = err
+		c := &l.keys[i]
+		if verdict != VerdictRelease {
+			c.conclude()
+		} else if c.handOn(l.Deadline(), l.guard.enough()) {
+			continue
+		}
+		switch err := l.finish(ctx, c, verdict, answer); {
+		case !again(err):
+			cause = errors.Join(cause, err)
+			c.depart(shared(verdict, answer, err))
+		case verdict == VerdictRelease:
+			failed = append(failed, c)
+			c.depart(Claimed{})
+		default:
+			failed = append(failed, c)
+			c.keep()
 		}
 	}
 	if failed == nil {
@@ -36,30 +49,36 @@ func (l *Lease) settle(verdict Verdict, answer []byte) {
 		return
 	}
 	go func() {
-		for _, holder := range failed {
-			if err := retry(ctx, l.Deadline(), func(ctx context.Context) error {
-				return l.finish(ctx, holder, verdict, answer)
-			}); err != nil {
-				cause = err
-			}
+		for _, c := range failed {
+			err := retry(ctx, l.Deadline(), func(ctx context.Context) error {
+				return l.finish(ctx, c, verdict, answer)
+			})
+			cause = errors.Join(cause, err)
+			c.depart(shared(verdict, answer, err))
 		}
 		l.settled(cause)
 	}()
 }
 
+// shared is what those who wait in this process find once the store knows of the answer.
+func shared(verdict Verdict, answer []byte, err error) Claimed {
+	if err != nil || verdict == VerdictRelease {
+		return Claimed{}
+	}
+	return Claimed{Status: StatusCompleted, Answer: answer}
+}
+
 // finish tells the store about one key.
-func (l *Lease) finish(ctx context.Context, h Holder, verdict Verdict, answer []byte) error {
+func (l *Lease) finish(ctx context.Context, c *claimant, verdict Verdict, answer []byte) error {
 	var err error
+	holder := Holder{c.digest, c.token}
 	switch verdict {
 	case VerdictKeep:
-		if answer == nil {
-			answer = []byte{}
-		}
-		err = l.guard.store.Complete(ctx, h, answer, l.guard.retention)
+		err = l.guard.store.Complete(ctx, holder, answer, l.guard.retention)
 	case VerdictTombstone:
-		err = l.guard.store.Complete(ctx, h, nil, l.guard.retention)
+		err = l.guard.store.Complete(ctx, holder, nil, l.guard.retention)
 	default:
-		err = l.guard.store.Release(ctx, h)
+		err = l.guard.store.Release(ctx, holder)
 	}
 	if again(err) {
 		l.emit(Event{Kind: EventSettleFailed, Err: err})
@@ -87,7 +106,7 @@ func (l *Lease) giveBack(ctx context.Context) {
 	taken := l.taken
 	l.mu.Unlock()
 	for i := range taken {
-		_ = l.finish(ctx, Holder{l.keys[i].digest, l.token}, VerdictRelease, nil) // or it ends by itself
+		_ = l.finish(ctx, &l.keys[i], VerdictRelease, nil) // or it ends by itself
 	}
 }
 

@@ -14,6 +14,9 @@ import (
 // result of having been carried out once, because clients send a command again when its reply is
 // lost. Only the store's clock decides what has expired.
 //
+// A store may keep a waiting line for each key ([Claim.Waiter]). Where it does, whoever stands first in
+// it becomes the owner as soon as the key is free: nobody else gets it in between.
+//
 // Errors: [ErrStoreUnavailable] joined with the cause when the store could not be asked, also
 // because ctx is done; [ErrRecordUnreadable] when what is there is not a record this version can
 // read; and [ErrLeaseLost] where a method says so. Nothing else, and never a conflict.
@@ -32,10 +35,38 @@ type Store interface {
 	Complete(ctx context.Context, h Holder, answer []byte, retention time.Duration) error
 
 	// Release ends the lease of h and removes the record, also one whose lease ended and that stays
-	// for its Lapse. When the record is gone already that is a success. A record that is completed,
+	// for its Lapse; or, with a line, makes the first in it the owner. When h stands in the line it is
+	// taken out. When the record is gone already that is a success. A record that is completed,
 	// or another's, is left alone and [ErrLeaseLost] returned; a Release carried out twice returns
 	// that too when another owner came in between, so it is no sign of trouble.
 	Release(ctx context.Context, h Holder) error
+}
+
+// FencesPerGrant is how many fences the owner of a key has with each grant: the one that it is told
+// and those above it, up to this many. It needs them where it hands the key on to another request of
+// its process without the store. The fence of the next grant is above all of them.
+const FencesPerGrant = 256
+
+// Waiter is told when the turn of a claim in the line comes. Methods are called from any goroutine,
+// late or more than once, and return at once.
+type Waiter interface {
+	// Wake says that h owns the key now, or, with a grant whose Fence is 0, that it should claim
+	// again. It reports whether h is still wanted; if not, the store releases it.
+	Wake(h Holder, g Grant) (wanted bool)
+}
+
+// Grant is what a [Waiter] is told.
+type Grant struct {
+	// Fence is as in [Claimed]; 0 if nothing is granted.
+	Fence uint64
+
+	// Since is a moment, by this process's monotonic clock, before which the grant was not made.
+	Since time.Time
+
+	// Lease is how long the lease lasts from when the grant was made, until it is extended. Stores
+	// keep it short, because a grantee may have died in the line. Without a grant it is how
+	// long to wait before claiming again.
+	Lease time.Duration
 }
 
 // Holder is one owner of one key.
@@ -57,6 +88,16 @@ type Claim struct {
 	// Lapse is how long the record stays when its lease ends without Extend, Complete or Release.
 	// While it stays, others find [StatusLapsed]. 0 frees the key at the end of the lease.
 	Lapse time.Duration
+
+	// Waiter asks for a place in the key's line, at its end, if another owns the key. A claim that
+	// has a place keeps it when it is sent again. It is nil for those that do not wait, and ignored
+	// by stores without lines.
+	Waiter Waiter
+
+	// Yields is the token of an owner whose lease ends with this claim, as by Release: the next in
+	// the line becomes the owner, and this claim itself only if there is none. It is zero if there
+	// is no such owner.
+	Yields Token
 }
 
 // Status is what a claim found.
@@ -98,14 +139,22 @@ func (s Status) String() string {
 type Claimed struct {
 	Status Status
 
-	// Fence rises with every grant of the key: max(previous + 1, the store's time in µs). When the
-	// record of the previous grant is gone, its time is what makes the fence rise, so the store's
+	// Fence rises with every grant of the key: the previous one plus [FencesPerGrant], or the store's
+	// time in µs if that is more. When the record of the previous grant is gone, its time is what makes the fence rise, so the store's
 	// clock must not be set back by more than a key lies idle. It is set with StatusGranted.
 	Fence uint64
 
 	// Remaining is the rest of the holder's lease with StatusHeld, and the rest of the record's
 	// time with StatusLapsed.
 	Remaining time.Duration
+
+	// Backlog is how long those in line before the claim are likely to take, with StatusHeld; 0 if
+	// that is not known.
+	Backlog time.Duration
+
+	// Queued says, with StatusHeld, that the claim has a place in the key's line and its Waiter will
+	// be told. Messages get lost: a Waiter that hears nothing claims again after Remaining.
+	Queued bool
 
 	// Answer is set with StatusCompleted. nil is a tombstone, an empty answer is not nil.
 	Answer []byte

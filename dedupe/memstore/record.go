@@ -1,6 +1,7 @@
 package memstore
 
 import (
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/dedupe"
@@ -16,6 +17,8 @@ type record struct {
 
 	completed bool
 	answer    []byte
+
+	line []dedupe.Claim // waiting for it, the first first
 
 	leaseEnd time.Time
 	lapse    time.Duration
@@ -48,6 +51,18 @@ func (r *record) heldBy(t dedupe.Token, now time.Time) bool {
 
 func (r *record) lapsed(now time.Time) bool {
 	return !r.completed && !now.Before(r.leaseEnd)
+}
+
+// queue puts a claim at the end of the line, unless it is in it.
+func (r *record) queue(c dedupe.Claim) {
+	if r.position(c.Token) < 0 {
+		r.line = append(r.line, c)
+	}
+}
+
+// position returns where in the line a token is, -1 if it is not there.
+func (r *record) position(t dedupe.Token) int {
+	return slices.IndexFunc(r.line, func(c dedupe.Claim) bool { return c.Token == t })
 }
 
 func (r *record) over(now time.Time) bool {

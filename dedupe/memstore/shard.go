@@ -2,6 +2,7 @@ package memstore
 
 import (
 	"container/heap"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,8 +19,17 @@ type shard struct {
 	// fences of a key rise over the removal of its record and leaves nothing behind for the key.
 	fence uint64
 
+	// news is what waiters are to be told when mu is unlocked.
+	news []word
+
 	// spare is the record that was removed last, for the next grant to use.
 	spare *record
+}
+
+// word is what a waiter is to be told.
+type word struct {
+	claim dedupe.Claim
+	grant dedupe.Grant
 }
 
 // purgedPerCall bounds what a call does for others. A call adds one record at most: anything above
@@ -36,14 +46,17 @@ func (s *shard) tick() time.Time {
 
 func (s *shard) claim(c dedupe.Claim, now time.Time) dedupe.Claimed {
 	r := s.find(c.Digest, now)
+	if r != nil && !r.completed && c.Yields != (dedupe.Token{}) && r.token == c.Yields {
+		r.queue(c)
+		s.pass(r, now)
+	}
 	switch {
 	case r == nil:
-		s.fence = max(s.fence+1, uint64(max(now.UnixMicro(), 0)))
 		r = s.blank()
-		r.digest, r.token, r.fingerprint, r.fence = c.Digest, c.Token, c.Fingerprint, s.fence
-		r.hold(now, c.Lease, c.Lapse)
+		r.digest = c.Digest
 		s.records[c.Digest] = r
 		heap.Push(&s.ends, r)
+		s.grant(r, c, now)
 	case !r.matches(c.Fingerprint):
 		return dedupe.Claimed{Status: dedupe.StatusMismatch}
 	case r.completed:
@@ -51,12 +64,40 @@ func (s *shard) claim(c dedupe.Claim, now time.Time) dedupe.Claimed {
 	case r.lapsed(now):
 		return dedupe.Claimed{Status: dedupe.StatusLapsed, Remaining: r.end.Sub(now)}
 	case r.token != c.Token:
-		return dedupe.Claimed{Status: dedupe.StatusHeld, Remaining: r.leaseEnd.Sub(now)}
+		if c.Waiter != nil {
+			r.queue(c)
+		}
+		return dedupe.Claimed{
+			Status: dedupe.StatusHeld, Remaining: r.leaseEnd.Sub(now), Queued: r.position(c.Token) >= 0,
+		}
 	default:
 		r.hold(now, c.Lease, c.Lapse)
 		heap.Fix(&s.ends, r.place)
 	}
 	return dedupe.Claimed{Status: dedupe.StatusGranted, Fence: r.fence}
+}
+
+// grant makes a claim the owner of a record.
+func (s *shard) grant(r *record, c dedupe.Claim, now time.Time) {
+	s.fence = max(s.fence+dedupe.FencesPerGrant, uint64(max(now.UnixMicro(), 0)))
+	r.token, r.fence = c.Token, s.fence
+	if c.Fingerprint != (dedupe.Fingerprint{}) {
+		r.fingerprint = c.Fingerprint
+	}
+	r.hold(now, c.Lease, c.Lapse)
+	heap.Fix(&s.ends, r.place)
+}
+
+// pass makes the first in the line the owner of a record, or removes it.
+func (s *shard) pass(r *record, now time.Time) {
+	if len(r.line) == 0 {
+		s.remove(r)
+		return
+	}
+	next := r.line[0]
+	r.line = slices.Delete(r.line, 0, 1)
+	s.grant(r, next, now)
+	s.news = append(s.news, word{next, dedupe.Grant{Fence: r.fence, Since: now, Lease: next.Lease}})
 }
 
 func (s *shard) extend(h dedupe.Holder, lease time.Duration, now time.Time) error {
@@ -81,6 +122,10 @@ func (s *shard) complete(h dedupe.Holder, answer []byte, retention time.Duration
 	}
 	r.complete(now, answer, retention)
 	heap.Fix(&s.ends, r.place)
+	for _, waiting := range r.line { // they will find the answer
+		s.news = append(s.news, word{waiting, dedupe.Grant{}})
+	}
+	r.line = nil
 	return nil
 }
 
@@ -89,10 +134,18 @@ func (s *shard) complete(h dedupe.Holder, answer []byte, retention time.Duration
 func (s *shard) release(h dedupe.Holder) error {
 	r := s.records[h.Digest]
 	if r != nil && r.token == h.Token && !r.completed {
-		s.remove(r)
+		now := time.Time{}
+		if len(r.line) > 0 {
+			now = time.Now()
+		}
+		s.pass(r, now)
 		return nil
 	}
 	if r = s.find(h.Digest, s.tick()); r != nil {
+		if i := r.position(h.Token); i >= 0 {
+			r.line = slices.Delete(r.line, i, i+1)
+			return nil
+		}
 		return dedupe.ErrLeaseLost
 	}
 	return nil
@@ -102,8 +155,8 @@ func (s *shard) release(h dedupe.Holder) error {
 func (s *shard) find(d dedupe.Digest, now time.Time) *record {
 	r := s.records[d]
 	if r != nil && r.over(now) {
-		s.remove(r)
-		return nil
+		s.pass(r, now)
+		return s.records[d]
 	}
 	return r
 }
@@ -114,7 +167,7 @@ func (s *shard) purge(now time.Time, limit int) {
 		if len(s.ends) == 0 || !s.ends[0].over(now) {
 			return
 		}
-		s.remove(s.ends[0])
+		s.pass(s.ends[0], now)
 	}
 }
 
@@ -131,6 +184,6 @@ func (s *shard) blank() *record {
 func (s *shard) remove(r *record) {
 	delete(s.records, r.digest)
 	heap.Remove(&s.ends, r.place)
-	*r = record{}
+	*r = record{line: r.line[:0]}
 	s.spare = r
 }

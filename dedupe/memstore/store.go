@@ -32,54 +32,56 @@ func New() *Store {
 }
 
 // Claim implements [dedupe.Store]. The answer in the result is the caller's own copy.
-func (s *Store) Claim(ctx context.Context, c dedupe.Claim) (dedupe.Claimed, error) {
-	if err := unavailable(ctx); err != nil {
-		return dedupe.Claimed{}, err
-	}
-	sh := s.shard(c.Digest)
-	sh.mu.Lock()
-	found := sh.claim(c, sh.tick())
-	sh.mu.Unlock()
-
+func (s *Store) Claim(ctx context.Context, c dedupe.Claim) (found dedupe.Claimed, err error) {
+	err = s.do(ctx, c.Digest, func(sh *shard) error {
+		found = sh.claim(c, sh.tick())
+		return nil
+	})
 	// What is stored is never written to again: the copy needs no lock.
 	found.Answer = bytes.Clone(found.Answer)
-	return found, nil
+	return found, err
 }
 
 // Extend implements [dedupe.Store]. The lapse that came with the claim is kept.
 func (s *Store) Extend(ctx context.Context, h dedupe.Holder, lease time.Duration) error {
-	if err := unavailable(ctx); err != nil {
-		return err
-	}
-	sh := s.shard(h.Digest)
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	return sh.extend(h, lease, sh.tick())
+	return s.do(ctx, h.Digest, func(sh *shard) error { return sh.extend(h, lease, sh.tick()) })
 }
 
 // Complete implements [dedupe.Store]. The answer is copied. When h has completed the key before, the
 // answer and the retention of the first time stay.
 func (s *Store) Complete(ctx context.Context, h dedupe.Holder, answer []byte, retention time.Duration) error {
-	if err := unavailable(ctx); err != nil {
-		return err
-	}
 	answer = bytes.Clone(answer)
-	sh := s.shard(h.Digest)
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	return sh.complete(h, answer, retention, sh.tick())
+	return s.do(ctx, h.Digest, func(sh *shard) error { return sh.complete(h, answer, retention, sh.tick()) })
 }
 
 // Release implements [dedupe.Store]. It removes the lapsed record of its owner too, but never an
 // answer: on a completed record it returns [dedupe.ErrLeaseLost].
 func (s *Store) Release(ctx context.Context, h dedupe.Holder) error {
-	if err := unavailable(ctx); err != nil {
-		return err
+	return s.do(ctx, h.Digest, func(sh *shard) error { return sh.release(h) })
+}
+
+// do carries out one operation on the shard of d, and then tells waiters what came of it.
+func (s *Store) do(ctx context.Context, d dedupe.Digest, operation func(*shard) error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("%w: %w", dedupe.ErrStoreUnavailable, context.Cause(ctx))
 	}
-	sh := s.shard(h.Digest)
+	sh := s.shard(d)
 	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	return sh.release(h)
+	err := operation(sh)
+	news := sh.news
+	sh.news = nil
+	sh.mu.Unlock()
+	s.tell(news)
+	return err
+}
+
+// tell wakes waiters. What one does not want any more goes to the next.
+func (s *Store) tell(news []word) {
+	for _, w := range news {
+		if !w.claim.Waiter.Wake(w.claim.Holder, w.grant) && w.grant.Fence != 0 {
+			_ = s.Release(context.Background(), w.claim.Holder) // it cannot fail: there is nothing to wait for
+		}
+	}
 }
 
 // Len purges every record whose time is over and returns how many are left.
@@ -90,7 +92,10 @@ func (s *Store) Len() int {
 		sh.mu.Lock()
 		sh.purge(time.Now(), len(sh.records))
 		total += len(sh.records)
+		news := sh.news
+		sh.news = nil
 		sh.mu.Unlock()
+		s.tell(news)
 	}
 	return total
 }
@@ -98,11 +103,4 @@ func (s *Store) Len() int {
 // shard returns the part of the store that d is in. Digests are hashes: any of their bits will do.
 func (s *Store) shard(d dedupe.Digest) *shard {
 	return &s.shards[d[0]%shards]
-}
-
-func unavailable(ctx context.Context) error {
-	if ctx.Err() == nil {
-		return nil
-	}
-	return fmt.Errorf("%w: %w", dedupe.ErrStoreUnavailable, context.Cause(ctx))
 }

@@ -23,8 +23,11 @@ func (s *Store) newCall(script *script, h dedupe.Holder) call {
 	both = binary.BigEndian.AppendUint64(append(both, h.Token[:]...), s.calls.count.Add(1))
 	text := string(both)
 	stamp := text[size:]
-	return call{script, stamp, append(make([]any, 0, 9), "evalsha", script.sha1, 1, text[:size], stamp)}
+	return call{script, stamp, append(make([]any, 0, 11), "evalsha", script.sha1, 1, text[:size], stamp)}
 }
+
+// key is the record's.
+func (c *call) key() string { return c.words[3].(string) } //nolint:errcheck,forcetypeassert // newCall put it there
 
 // add appends arguments of the script.
 func (c *call) add(args ...any) { c.words = append(c.words, args...) }

@@ -14,21 +14,26 @@ import (
 )
 
 // TestCommandsOfARequest counts what the client sends: two commands for a request that runs, one for
-// a replay, one for a conflict.
+// a replay, one for a conflict with another process, and none for one within the process.
 func TestCommandsOfARequest(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	client := server.Client()
-	store := redisstore.New(client)
 	key := keyfuncs.Header("Idempotency-Key")
-	once, err := dedupe.Once(store, keyfuncs.Anyone, key)
-	if err != nil {
-		t.Fatal(err)
+	guards := func() (once, serialize *dedupe.Guard) {
+		store := redisstore.New(client) // what is known in a process is known by store
+		once, err := dedupe.Once(store, keyfuncs.Anyone, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		serialize, err = dedupe.Serialize(store, "account", key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return once, serialize
 	}
-	serialize, err := dedupe.Serialize(store, "account", key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	once, serialize := guards()
+	onceElsewhere, serializeElsewhere := guards()
 
 	during := func(http.ResponseWriter, *http.Request) {} // runs inside the handler
 	handler := func(guard *dedupe.Guard) http.Handler {
@@ -58,14 +63,18 @@ func TestCommandsOfARequest(t *testing.T) {
 	count("Serialize", 2, func() { send(serialize, "a") })
 	count("Once", 2, func() { send(once, "a") })
 	count("replay", 1, func() { send(once, "a") })
-	for name, guard := range map[string]*dedupe.Guard{"Serialize": serialize, "Once": once} {
+	for name, guards := range map[string][2]*dedupe.Guard{
+		"Serialize": {serialize, serializeElsewhere}, "Once": {once, onceElsewhere},
+	} {
 		during = func(http.ResponseWriter, *http.Request) {
-			count(name+" in conflict", 1, func() {
-				if status := send(guard, "b"); status != http.StatusConflict {
-					t.Errorf("%s: got %d while the first one runs, want 409", name, status)
-				}
-			})
+			for i, want := range []int64{0, 1} {
+				count(name+" in conflict", want, func() {
+					if status := send(guards[i], "b"); status != http.StatusConflict {
+						t.Errorf("%s: got %d while the first one runs, want 409", name, status)
+					}
+				})
+			}
 		}
-		send(guard, "b")
+		send(guards[0], "b")
 	}
 }

@@ -27,7 +27,7 @@ func wrap(script *script, err error) error {
 	return fmt.Errorf("redisstore: %s: %w: %w", script.name, dedupe.ErrStoreUnavailable, err)
 }
 
-const permissions = "allow the Redis user +evalsha +eval +time +exists +hmget +hset +del +pexpire +pttl on the store's prefix"
+const permissions = "allow the Redis user +evalsha +eval +time +exists +hmget +hset +hdel +del +pexpire +pttl on the store's prefix"
 
 // fixes says what an operator can do about errors that do not go away by themselves.
 var fixes = map[string]string{

@@ -23,6 +23,7 @@ func Open(rawURL string, options ...Option) (*Store, error) {
 		return nil, err
 	}
 	s.calls.use(client)
+	s.line.use(s, client)
 	s.closer = client.Close
 	return s, nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/interlock-go/interlock/dedupe"
 )
@@ -40,6 +41,29 @@ func (r reply) expect(status string) error {
 		return fmt.Errorf("redisstore: %s: %w", r.script.name, dedupe.ErrLeaseLost)
 	default:
 		return r.unexpected()
+	}
+}
+
+// claimed returns what a claim found.
+func (r reply) claimed() (dedupe.Claimed, error) {
+	switch r.status {
+	case "granted":
+		fence, err := r.number()
+		return dedupe.Claimed{Status: dedupe.StatusGranted, Fence: uint64(fence)}, err //nolint:gosec // number is not negative
+	case "held", "queued":
+		rest, err := r.number()
+		return dedupe.Claimed{
+			Status: dedupe.StatusHeld, Remaining: time.Duration(rest) * time.Microsecond, Queued: r.status == "queued",
+		}, err
+	case "lapsed":
+		rest, err := r.number()
+		return dedupe.Claimed{Status: dedupe.StatusLapsed, Remaining: time.Duration(rest) * time.Millisecond}, err
+	case "mismatch":
+		return dedupe.Claimed{Status: dedupe.StatusMismatch}, nil
+	case "completed":
+		return dedupe.Claimed{Status: dedupe.StatusCompleted, Answer: r.bytes()}, nil
+	default:
+		return dedupe.Claimed{}, r.unexpected()
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"crypto/sha1" //nolint:gosec // Redis names scripts by their SHA-1
 	_ "embed"
 	"encoding/hex"
+	"strings"
 )
 
 // script is one operation on one record. Every script touches one key only, so that it also runs
@@ -24,6 +25,8 @@ var (
 	completeSource string
 	//go:embed script/release.lua
 	releaseSource string
+	//go:embed script/line.lua
+	lineSource string
 
 	claimScript    = newScript("claim", claimSource)
 	extendScript   = newScript("extend", extendSource)
@@ -31,7 +34,10 @@ var (
 	releaseScript  = newScript("release", releaseSource)
 )
 
+// newScript puts line.lua into the scripts that need it: after what is done without it, because Lua
+// would make its functions for each call.
 func newScript(name, source string) *script {
+	source = strings.Replace(source, "--[[ line.lua ]]\n", lineSource, 1)
 	sum := sha1.Sum([]byte(source)) //nolint:gosec // see the import
 	return &script{name: name, source: source, sha1: hex.EncodeToString(sum[:])}
 }

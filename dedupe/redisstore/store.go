@@ -22,6 +22,7 @@ type Client interface {
 type Store struct {
 	prefix string
 	calls  calls
+	line   line
 	closer func() error
 }
 
@@ -55,6 +56,7 @@ func New(client Client, options ...Option) *Store {
 		panic("redisstore.New: " + err.Error())
 	}
 	s.calls.use(client)
+	s.line.use(s, client)
 	return s
 }
 
@@ -73,8 +75,9 @@ func newStore(options []Option) (*Store, error) {
 	return s, nil
 }
 
-// Close closes the client if [Open] made it.
+// Close ends the store's subscription, if it has one, and closes the client if [Open] made it.
 func (s *Store) Close() error {
+	s.line.close()
 	if s.closer == nil {
 		return nil
 	}
@@ -103,28 +106,32 @@ func (s *Store) Claim(ctx context.Context, c dedupe.Claim) (dedupe.Claimed, erro
 	}
 	if c.Lapse > 0 {
 		call.add(milliseconds(c.Lapse))
+	} else {
+		call.add("")
+	}
+	place := ""
+	sent := time.Now()
+	if c.Waiter != nil {
+		place = s.line.enter(call.key(), c, sent)
+	}
+	call.add(place)
+	if c.Yields == (dedupe.Token{}) {
+		call.add("")
+	} else {
+		call.add(c.Yields[:])
 	}
 	r, err := s.calls.do(ctx, call)
 	if err != nil {
-		return dedupe.Claimed{}, err
+		return dedupe.Claimed{}, err // in line or not: the engine releases it
 	}
-	switch r.status {
-	case "granted":
-		fence, err := r.number()
-		return dedupe.Claimed{Status: dedupe.StatusGranted, Fence: uint64(fence)}, err //nolint:gosec // number is not negative
-	case "held":
-		rest, err := r.number()
-		return dedupe.Claimed{Status: dedupe.StatusHeld, Remaining: time.Duration(rest) * time.Microsecond}, err
-	case "lapsed":
-		rest, err := r.number()
-		return dedupe.Claimed{Status: dedupe.StatusLapsed, Remaining: time.Duration(rest) * time.Millisecond}, err
-	case "mismatch":
-		return dedupe.Claimed{Status: dedupe.StatusMismatch}, nil
-	case "completed":
-		return dedupe.Claimed{Status: dedupe.StatusCompleted, Answer: r.bytes()}, nil
-	default:
-		return dedupe.Claimed{}, r.unexpected()
+	if place != "" {
+		if r.status == "queued" {
+			s.line.confirm(c.Token, sent)
+		} else {
+			s.line.leave(c.Token)
+		}
 	}
+	return r.claimed()
 }
 
 // Extend implements [dedupe.Store].
@@ -146,6 +153,7 @@ func (s *Store) Complete(ctx context.Context, h dedupe.Holder, answer []byte, re
 
 // Release implements [dedupe.Store].
 func (s *Store) Release(ctx context.Context, h dedupe.Holder) error {
+	s.line.leave(h.Token)
 	return s.expect(ctx, s.newCall(releaseScript, h), "released")
 }
 

@@ -5,7 +5,7 @@
 -- Replies stamp and status: "completed", "lost", "unreadable".
 
 local key, stamp = KEYS[1], ARGV[1]
-local record = redis.call('HMGET', key, 'v', 't', 'f', 'e')
+local record = redis.call('HMGET', key, 'v', 't', 'f', 'e', 'q')
 local fence, ends = tonumber(record[3] or ''), tonumber(record[4] or '')
 if record[1] ~= '1' or not fence or not (fence >= 0 and fence <= 2^53)
     or record[4] ~= 'done' and not (ends and ends >= -2^53 and ends <= 2^53) then
@@ -30,5 +30,15 @@ if ARGV[3] then
   redis.call('HSET', key, 'e', 'done', 'a', ARGV[3])
 else
   redis.call('HSET', key, 'e', 'done')
+end
+
+local line = record[5] or ''
+if line ~= '' then -- they all find the answer when they ask
+  --[[ line.lua ]]
+  while #line > 0 do
+    tell(key, line, 'again 0')
+    line = string.sub(line, place_size + 1)
+  end
+  redis.call('HDEL', key, 'q')
 end
 return stamp .. 'completed'
