@@ -89,16 +89,19 @@ func (c Config) withDefaults() (Config, error) {
 }
 
 // DefaultKeep keeps answers that are verdicts on the request: 2xx, 3xx, and 4xx except 401, 403,
-// 408, 409, 423, 425 and 429, which may come out otherwise next time.
+// 408, 409, 423, 425 and 429, which may come out otherwise next time, and 499, which proxies and RPC
+// libraries write when the client has gone.
 func DefaultKeep(status int, _ http.Header) bool {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestTimeout, http.StatusConflict,
-		http.StatusLocked, http.StatusTooEarly, http.StatusTooManyRequests:
+		http.StatusLocked, http.StatusTooEarly, http.StatusTooManyRequests, statusClientClosedRequest:
 		return false
 	default:
 		return status >= 200 && status < 500
 	}
 }
+
+const statusClientClosedRequest = 499
 
 // DefaultKeepHeaders returns the names of the headers that are kept with an answer: those that
 // describe it, and none that belong to the exchange.

@@ -26,8 +26,8 @@ func numbered(status int) http.HandlerFunc {
 func TestDefaultKeep(t *testing.T) {
 	verdicts := map[int]bool{
 		200: true, 201: true, 206: true, 299: true, 300: true, 303: true, 399: true,
-		400: true, 402: true, 404: true, 405: true, 410: true, 412: true, 413: true, 418: true, 422: true, 451: true, 499: true,
-		401: false, 403: false, 408: false, 409: false, 423: false, 425: false, 429: false,
+		400: true, 402: true, 404: true, 405: true, 410: true, 412: true, 413: true, 418: true, 422: true, 451: true, 498: true,
+		401: false, 403: false, 408: false, 409: false, 423: false, 425: false, 429: false, 499: false,
 		500: false, 501: false, 502: false, 503: false, 504: false, 599: false, 600: false, 999: false,
 	}
 	for status, kept := range verdicts {

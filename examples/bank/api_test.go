@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
 	"github.com/alicebob/miniredis/v2/server"
 )
 
@@ -13,32 +16,33 @@ func TestAPI(t *testing.T) {
 	for _, unguarded := range []bool{false, true} {
 		c := quick()
 		c.unguarded = unguarded
-		url, _ := open(t, c)
-		for i, step := range []struct {
-			method, path, body string
-			status             int
-			location, answer   string
-		}{
-			{"GET", "/accounts/A", "", 200, "", `{"account":"A","balance":1000,"executions":0}`},
-			{"POST", "/accounts/A/withdraw", `{"amount":200}`, 201, "/transactions/1", `{"transaction":1,"account":"A","balance":800}`},
-			{"POST", "/accounts/A/transfer", `{"to":"B","amount":300}`, 201, "/transactions/2", `{"transaction":2,"account":"A","balance":500}`},
-			{"GET", "/accounts/A", "", 200, "", `{"account":"A","balance":500,"executions":2}`},
-			{"GET", "/accounts/B", "", 200, "", `{"account":"B","balance":1300,"executions":1}`},
-			{"GET", "/accounts/C", "", 200, "", `{"account":"C","balance":1000,"executions":0}`},
-			{"POST", "/accounts/A/withdraw", ` {"amount":500,"memo":["of","a","newer","client"]} `, 201, "/transactions/3", `{"transaction":3,"account":"A","balance":0}`},
-			{"POST", "/accounts/B/withdraw", `{"amount":1}`, 201, "/transactions/4", `{"transaction":4,"account":"B","balance":1299}`},
-			{"HEAD", "/accounts/B", "", 200, "", ""},
-			{"DELETE", "/accounts/B", "", 405, "", "Method Not Allowed"},
-			{"GET", "/accounts/B/withdraw", "", 405, "", "Method Not Allowed"},
-		} {
-			r := send(t.Context(), step.method, url+step.path, step.body)
-			if r.err != nil || r.status != step.status || r.header.Get("Location") != step.location || r.body != step.answer {
-				t.Errorf("unguarded %t, step %d: %d %q %s %v", unguarded, i, r.status, r.header.Get("Location"), r.body, r.err)
+		overHTTP(t, c, func(t *testing.T, url string, _ *miniredis.Miniredis) {
+			for i, step := range []struct {
+				method, path, body string
+				status             int
+				location, answer   string
+			}{
+				{"GET", "/accounts/A", "", 200, "", `{"account":"A","balance":1000,"executions":0}`},
+				{"POST", "/accounts/A/withdraw", `{"amount":200}`, 201, "/transactions/1", `{"transaction":1,"account":"A","balance":800}`},
+				{"POST", "/accounts/A/transfer", `{"to":"B","amount":300}`, 201, "/transactions/2", `{"transaction":2,"account":"A","balance":500}`},
+				{"GET", "/accounts/A", "", 200, "", `{"account":"A","balance":500,"executions":2}`},
+				{"GET", "/accounts/B", "", 200, "", `{"account":"B","balance":1300,"executions":1}`},
+				{"GET", "/accounts/C", "", 200, "", `{"account":"C","balance":1000,"executions":0}`},
+				{"POST", "/accounts/A/withdraw", ` {"amount":500,"memo":["of","a","newer","client"]} `, 201, "/transactions/3", `{"transaction":3,"account":"A","balance":0}`},
+				{"POST", "/accounts/B/withdraw", `{"amount":1}`, 201, "/transactions/4", `{"transaction":4,"account":"B","balance":1299}`},
+				{"HEAD", "/accounts/B", "", 200, "", ""},
+				{"DELETE", "/accounts/B", "", 405, "", ""},
+				{"GET", "/accounts/B/withdraw", "", 405, "", ""},
+			} {
+				r := send(t.Context(), step.method, url+step.path, step.body)
+				if r.err != nil || r.status != step.status || r.header.Get("Location") != step.location || r.status < 400 && r.body != step.answer {
+					t.Errorf("unguarded %t, step %d: %d %q %s %v", unguarded, i, r.status, r.header.Get("Location"), r.body, r.err)
+				}
+				if got := r.header.Get("Content-Type"); r.status < 300 && got != "application/json" {
+					t.Errorf("unguarded %t, step %d: Content-Type: %s", unguarded, i, got)
+				}
 			}
-			if got := r.header.Get("Content-Type"); r.status < 300 && got != "application/json" {
-				t.Errorf("unguarded %t, step %d: Content-Type: %s", unguarded, i, got)
-			}
-		}
+		})
 	}
 }
 
@@ -101,121 +105,140 @@ func TestProblems(t *testing.T) {
 				if name == "" {
 					continue
 				}
-				url, redis := open(t, c)
-				wantProblem(t, send(t.Context(), "POST", url+test.path, test.body, test.headers...), test.status, name)
-				wantAccount(t, url, "A", `{"account":"A","balance":1000,"executions":0}`)
-				wantAccount(t, url, "B", `{"account":"B","balance":1000,"executions":0}`)
-				wantAccount(t, url, "C", `{"account":"C","balance":1000,"executions":0}`)
-				if keys := guardKeys(redis); len(keys) > 0 {
+				s := open(t, c)
+				byNetHTTP := send(t.Context(), "POST", s.http+test.path, test.body, test.headers...)
+				byEcho := send(t.Context(), "POST", s.echo+test.path, test.body, test.headers...)
+				wantProblem(t, byNetHTTP, test.status, name)
+				wantAlike(t, byNetHTTP, byEcho)
+				wantAccount(t, s.http, "A", `{"account":"A","balance":1000,"executions":0}`)
+				wantAccount(t, s.http, "B", `{"account":"B","balance":1000,"executions":0}`)
+				wantAccount(t, s.http, "C", `{"account":"C","balance":1000,"executions":0}`)
+				if keys := guardKeys(s.redis); len(keys) > 0 {
 					t.Errorf("left behind: %q", keys)
 				}
 			}
 		})
 	}
 	t.Run("show", func(t *testing.T) {
-		url, _ := open(t, quick())
-		wantProblem(t, send(t.Context(), "GET", url+"/accounts/X", ""), 404, "unknown-account")
+		s := open(t, quick())
+		byNetHTTP := send(t.Context(), "GET", s.http+"/accounts/X", "")
+		wantProblem(t, byNetHTTP, 404, "unknown-account")
+		wantAlike(t, byNetHTTP, send(t.Context(), "GET", s.echo+"/accounts/X", ""))
 	})
 }
 
+// wantAlike checks that Echo answers as net/http does.
+func wantAlike(t *testing.T, byNetHTTP, byEcho reply) {
+	t.Helper()
+	byNetHTTP.header.Del("Date")
+	byEcho.header.Del("Date")
+	if byEcho.err != nil || byEcho.status != byNetHTTP.status || byEcho.body != byNetHTTP.body || !maps.EqualFunc(byEcho.header, byNetHTTP.header, slices.Equal) {
+		t.Errorf("Echo: %d %s %v %v\nnet/http: %d %s %v", byEcho.status, byEcho.body, byEcho.header, byEcho.err, byNetHTTP.status, byNetHTTP.body, byNetHTTP.header)
+	}
+}
+
 func TestIdempotencyKey(t *testing.T) {
-	url, _ := open(t, quick())
-	pay := func(path, body, key, authorization string) reply {
-		t.Helper()
-		headers := []string{"Idempotency-Key", key}
-		if authorization != "" {
-			headers = append(headers, "Authorization", authorization)
+	overHTTP(t, quick(), func(t *testing.T, url string, _ *miniredis.Miniredis) {
+		pay := func(path, body, key, authorization string) reply {
+			t.Helper()
+			headers := []string{"Idempotency-Key", key}
+			if authorization != "" {
+				headers = append(headers, "Authorization", authorization)
+			}
+			return send(t.Context(), "POST", url+path, body, headers...)
 		}
-		return send(t.Context(), "POST", url+path, body, headers...)
-	}
-	first := pay("/accounts/A/withdraw", `{"amount":200}`, "k", "Bearer anna")
-	again := pay("/accounts/A/withdraw", `{"amount":200}`, `"k"`, "Bearer anna")
-	if first.status != 201 || again.status != 201 || again.body != first.body || again.header.Get("Location") != "/transactions/1" {
-		t.Errorf("first %d %s, again %d %s %v", first.status, first.body, again.status, again.body, again.header)
-	}
-	if first.header.Get("Idempotent-Replayed") != "" || again.header.Get("Idempotent-Replayed") != "true" {
-		t.Errorf("Idempotent-Replayed: %q, then %q", first.header.Get("Idempotent-Replayed"), again.header.Get("Idempotent-Replayed"))
-	}
-	wantProblem(t, pay("/accounts/A/withdraw", `{"amount":300}`, "k", "Bearer anna"), 422, "key-reused")
-	wantAccount(t, url, "A", `{"account":"A","balance":800,"executions":1}`)
-
-	for _, other := range []struct{ path, body, caller string }{
-		{"/accounts/A/withdraw", `{"amount":200}`, "Bearer berta"},
-		{"/accounts/A/withdraw", `{"amount":200}`, ""},
-		{"/accounts/A/transfer", `{"to":"B","amount":200}`, "Bearer anna"},
-	} {
-		if r := pay(other.path, other.body, "k", other.caller); r.status != 201 || r.header.Get("Idempotent-Replayed") != "" {
-			t.Errorf("%+v: %d %s %v", other, r.status, r.body, r.header)
+		first := pay("/accounts/A/withdraw", `{"amount":200}`, "k", "Bearer anna")
+		again := pay("/accounts/A/withdraw", `{"amount":200}`, `"k"`, "Bearer anna")
+		if first.status != 201 || again.status != 201 || again.body != first.body || again.header.Get("Location") != "/transactions/1" {
+			t.Errorf("first %d %s, again %d %s %v", first.status, first.body, again.status, again.body, again.header)
 		}
-	}
-	wantAccount(t, url, "A", `{"account":"A","balance":200,"executions":4}`)
+		if first.header.Get("Idempotent-Replayed") != "" || again.header.Get("Idempotent-Replayed") != "true" {
+			t.Errorf("Idempotent-Replayed: %q, then %q", first.header.Get("Idempotent-Replayed"), again.header.Get("Idempotent-Replayed"))
+		}
+		wantProblem(t, pay("/accounts/A/withdraw", `{"amount":300}`, "k", "Bearer anna"), 422, "key-reused")
+		wantAccount(t, url, "A", `{"account":"A","balance":800,"executions":1}`)
 
-	refused := pay("/accounts/A/withdraw", `{"amount":201}`, "poor", "")
-	again = pay("/accounts/A/withdraw", `{"amount":201}`, "poor", "")
-	wantProblem(t, refused, 422, "insufficient-funds")
-	if again.body != refused.body || again.header.Get("Idempotent-Replayed") != "true" {
-		t.Errorf("a verdict is not kept: %s, then %s", refused.body, again.body)
-	}
+		for _, other := range []struct{ path, body, caller string }{
+			{"/accounts/A/withdraw", `{"amount":200}`, "Bearer berta"},
+			{"/accounts/A/withdraw", `{"amount":200}`, ""},
+			{"/accounts/A/transfer", `{"to":"B","amount":200}`, "Bearer anna"},
+		} {
+			if r := pay(other.path, other.body, "k", other.caller); r.status != 201 || r.header.Get("Idempotent-Replayed") != "" {
+				t.Errorf("%+v: %d %s %v", other, r.status, r.body, r.header)
+			}
+		}
+		wantAccount(t, url, "A", `{"account":"A","balance":200,"executions":4}`)
+
+		refused := pay("/accounts/A/withdraw", `{"amount":201}`, "poor", "")
+		again = pay("/accounts/A/withdraw", `{"amount":201}`, "poor", "")
+		wantProblem(t, refused, 422, "insufficient-funds")
+		if again.body != refused.body || again.header.Get("Idempotent-Replayed") != "true" {
+			t.Errorf("a verdict is not kept: %s, then %s", refused.body, again.body)
+		}
+	})
 }
 
 // A withdrawal and a transfer to the account exclude each other, on whichever side it stands.
 func TestTransferLocksBothAccounts(t *testing.T) {
 	c := quick()
 	c.lease, c.work, c.wait = time.Second, patience, 0
-	url, redis := open(t, c)
-	ctx, cancel := context.WithCancel(t.Context())
-	running := make(chan reply, 1)
-	go func() { running <- send(ctx, "POST", url+"/accounts/A/transfer", `{"to":"B","amount":300}`) }()
-	eventually(t, "both accounts are locked", func() bool { return len(guardKeys(redis)) == 2 })
+	overHTTP(t, c, func(t *testing.T, url string, redis *miniredis.Miniredis) {
+		ctx, cancel := context.WithCancel(t.Context())
+		running := make(chan reply, 1)
+		go func() { running <- send(ctx, "POST", url+"/accounts/A/transfer", `{"to":"B","amount":300}`) }()
+		eventually(t, "both accounts are locked", func() bool { return len(guardKeys(redis)) == 2 })
 
-	wantProblem(t, send(t.Context(), "POST", url+"/accounts/A/withdraw", `{"amount":1}`), 409, "resource-locked")
-	wantProblem(t, send(t.Context(), "POST", url+"/accounts/B/withdraw", `{"amount":1}`), 409, "resource-locked")
-	wantProblem(t, send(t.Context(), "POST", url+"/accounts/B/transfer", `{"to":"A","amount":1}`), 409, "resource-locked")
-	wantProblem(t, send(t.Context(), "POST", url+"/accounts/C/transfer", `{"to":"B","amount":1}`), 409, "resource-locked")
+		wantProblem(t, send(t.Context(), "POST", url+"/accounts/A/withdraw", `{"amount":1}`), 409, "resource-locked")
+		wantProblem(t, send(t.Context(), "POST", url+"/accounts/B/withdraw", `{"amount":1}`), 409, "resource-locked")
+		wantProblem(t, send(t.Context(), "POST", url+"/accounts/B/transfer", `{"to":"A","amount":1}`), 409, "resource-locked")
+		wantProblem(t, send(t.Context(), "POST", url+"/accounts/C/transfer", `{"to":"B","amount":1}`), 409, "resource-locked")
 
-	cancel()
-	<-running
-	releaseGuards(redis)
+		cancel()
+		<-running
+		releaseGuards(redis)
+	})
 }
 
 func TestClientThatLeaves(t *testing.T) {
 	c := quick()
 	c.work = time.Second
-	url, redis := open(t, c)
-	ctx, hangUp := context.WithCancel(t.Context())
-	left := make(chan reply, 1)
-	go func() {
-		left <- send(ctx, "POST", url+"/accounts/A/withdraw", `{"amount":200}`, "Idempotency-Key", "k")
-	}()
-	eventually(t, "the handler runs", func() bool { return len(guardKeys(redis)) == 2 })
-	hangUp()
-	if r := <-left; r.err == nil {
-		t.Fatalf("answered before the client left: %d %s", r.status, r.body)
-	}
-	again := send(t.Context(), "POST", url+"/accounts/A/withdraw", `{"amount":200}`, "Idempotency-Key", "k")
-	if again.body != `{"transaction":1,"account":"A","balance":800}` || again.header.Get("Idempotent-Replayed") != "true" {
-		t.Errorf("%d %s %v %v", again.status, again.body, again.header, again.err)
-	}
-	wantAccount(t, url, "A", `{"account":"A","balance":800,"executions":1}`)
+	overHTTP(t, c, func(t *testing.T, url string, redis *miniredis.Miniredis) {
+		ctx, hangUp := context.WithCancel(t.Context())
+		left := make(chan reply, 1)
+		go func() {
+			left <- send(ctx, "POST", url+"/accounts/A/withdraw", `{"amount":200}`, "Idempotency-Key", "k")
+		}()
+		eventually(t, "the handler runs", func() bool { return len(guardKeys(redis)) == 2 })
+		hangUp()
+		if r := <-left; r.err == nil {
+			t.Fatalf("answered before the client left: %d %s", r.status, r.body)
+		}
+		again := send(t.Context(), "POST", url+"/accounts/A/withdraw", `{"amount":200}`, "Idempotency-Key", "k")
+		if again.body != `{"transaction":1,"account":"A","balance":800}` || again.header.Get("Idempotent-Replayed") != "true" {
+			t.Errorf("%d %s %v %v", again.status, again.body, again.header, again.err)
+		}
+		wantAccount(t, url, "A", `{"account":"A","balance":800,"executions":1}`)
+	})
 }
 
 func TestLeaseLost(t *testing.T) {
 	c := quick()
 	c.lease, c.work = 300*time.Millisecond, 2*patience
-	url, redis := open(t, c)
-	running := make(chan reply, 1)
-	go func() { running <- send(t.Context(), "POST", url+"/accounts/A/withdraw", `{"amount":200}`) }()
-	eventually(t, "the account is locked", func() bool { return len(guardKeys(redis)) == 1 })
-	releaseGuards(redis)
-	select {
-	case r := <-running:
-		if p := wantProblem(t, r, 503, "interrupted"); !p.Retryable || strings.Contains(r.body, "lease") {
-			t.Errorf("%s", r.body)
+	overHTTP(t, c, func(t *testing.T, url string, redis *miniredis.Miniredis) {
+		running := make(chan reply, 1)
+		go func() { running <- send(t.Context(), "POST", url+"/accounts/A/withdraw", `{"amount":200}`) }()
+		eventually(t, "the account is locked", func() bool { return len(guardKeys(redis)) == 1 })
+		releaseGuards(redis)
+		select {
+		case r := <-running:
+			if p := wantProblem(t, r, 503, "interrupted"); !p.Retryable || strings.Contains(r.body, "lease") {
+				t.Errorf("%s", r.body)
+			}
+		case <-time.After(patience):
+			t.Fatal("works on without its lease")
 		}
-	case <-time.After(patience):
-		t.Fatal("works on without its lease")
-	}
-	wantAccount(t, url, "A", `{"account":"A","balance":1000,"executions":0}`)
+		wantAccount(t, url, "A", `{"account":"A","balance":1000,"executions":0}`)
+	})
 }
 
 func TestRedisFails(t *testing.T) {
@@ -223,55 +246,59 @@ func TestRedisFails(t *testing.T) {
 	t.Run("before anything was written", func(t *testing.T) {
 		c := quick()
 		c.unguarded = true
-		url, redis := open(t, c)
-		redis.SetError(infrastructure)
-		for _, r := range []reply{
-			send(t.Context(), "GET", url+"/accounts/A", ""),
-			send(t.Context(), "POST", url+"/accounts/A/withdraw", `{"amount":1}`),
-			send(t.Context(), "POST", url+"/accounts/A/transfer", `{"to":"B","amount":1}`),
-		} {
-			if p := wantProblem(t, r, 503, "ledger-unavailable"); !p.Retryable || strings.Contains(r.body, "secret") {
-				t.Errorf("%s", r.body)
+		overHTTP(t, c, func(t *testing.T, url string, redis *miniredis.Miniredis) {
+			redis.SetError(infrastructure)
+			for _, r := range []reply{
+				send(t.Context(), "GET", url+"/accounts/A", ""),
+				send(t.Context(), "POST", url+"/accounts/A/withdraw", `{"amount":1}`),
+				send(t.Context(), "POST", url+"/accounts/A/transfer", `{"to":"B","amount":1}`),
+			} {
+				if p := wantProblem(t, r, 503, "ledger-unavailable"); !p.Retryable || strings.Contains(r.body, "secret") {
+					t.Errorf("%s", r.body)
+				}
 			}
-		}
-		redis.SetError("")
-		wantAccount(t, url, "A", `{"account":"A","balance":1000,"executions":0}`)
+			redis.SetError("")
+			wantAccount(t, url, "A", `{"account":"A","balance":1000,"executions":0}`)
+		})
 	})
 	t.Run("on the write", func(t *testing.T) {
-		url, redis := open(t, quick())
-		redis.Server().SetPreHook(func(c *server.Peer, command string, _ ...string) bool {
-			if command != "EXEC" {
-				return false
+		overHTTP(t, quick(), func(t *testing.T, url string, redis *miniredis.Miniredis) {
+			redis.Server().SetPreHook(func(c *server.Peer, command string, _ ...string) bool {
+				if command != "EXEC" {
+					return false
+				}
+				c.WriteError(infrastructure)
+				return true
+			})
+			withdraw := func() reply {
+				return send(t.Context(), "POST", url+"/accounts/A/withdraw", `{"amount":1}`, "Idempotency-Key", "pay")
 			}
-			c.WriteError(infrastructure)
-			return true
+			r := withdraw()
+			if p := wantProblem(t, r, 504, "outcome-uncertain"); p.Retryable || strings.Contains(r.body, "secret") {
+				t.Errorf("%s", r.body)
+			}
+			redis.Server().SetPreHook(nil)
+			wantProblem(t, withdraw(), 504, "outcome-uncertain") // it may have been made: it does not run again
+			wantAccount(t, url, "A", `{"account":"A","balance":1000,"executions":0}`)
 		})
-		withdraw := func() reply {
-			return send(t.Context(), "POST", url+"/accounts/A/withdraw", `{"amount":1}`, "Idempotency-Key", "pay")
-		}
-		r := withdraw()
-		if p := wantProblem(t, r, 504, "outcome-uncertain"); p.Retryable || strings.Contains(r.body, "secret") {
-			t.Errorf("%s", r.body)
-		}
-		redis.Server().SetPreHook(nil)
-		wantProblem(t, withdraw(), 504, "outcome-uncertain") // it may have been made: it does not run again
-		wantAccount(t, url, "A", `{"account":"A","balance":1000,"executions":0}`)
 	})
 	t.Run("under the guards", func(t *testing.T) {
-		url, redis := open(t, quick())
-		redis.SetError(infrastructure)
-		r := send(t.Context(), "POST", url+"/accounts/A/withdraw", `{"amount":1}`)
-		if p := wantProblem(t, r, 503, "store-unavailable"); !p.Retryable || strings.Contains(r.body, "secret") {
-			t.Errorf("%s", r.body)
-		}
-		redis.SetError("")
+		overHTTP(t, quick(), func(t *testing.T, url string, redis *miniredis.Miniredis) {
+			redis.SetError(infrastructure)
+			r := send(t.Context(), "POST", url+"/accounts/A/withdraw", `{"amount":1}`)
+			if p := wantProblem(t, r, 503, "store-unavailable"); !p.Retryable || strings.Contains(r.body, "secret") {
+				t.Errorf("%s", r.body)
+			}
+			redis.SetError("")
+		})
 	})
 	t.Run("with a balance that is none", func(t *testing.T) {
-		url, redis := open(t, quick())
-		if err := redis.Set("{bank}:balance:A", "plenty"); err != nil {
-			t.Fatal(err)
-		}
-		wantProblem(t, send(t.Context(), "GET", url+"/accounts/A", ""), 503, "ledger-unavailable")
-		wantProblem(t, send(t.Context(), "POST", url+"/accounts/A/withdraw", `{"amount":1}`), 503, "ledger-unavailable")
+		overHTTP(t, quick(), func(t *testing.T, url string, redis *miniredis.Miniredis) {
+			if err := redis.Set("{bank}:balance:A", "plenty"); err != nil {
+				t.Fatal(err)
+			}
+			wantProblem(t, send(t.Context(), "GET", url+"/accounts/A", ""), 503, "ledger-unavailable")
+			wantProblem(t, send(t.Context(), "POST", url+"/accounts/A/withdraw", `{"amount":1}`), 503, "ledger-unavailable")
+		})
 	})
 }

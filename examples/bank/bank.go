@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log"
-	"net/http"
 	"time"
 
 	"github.com/interlock-go/interlock/dedupe"
 	"github.com/interlock-go/interlock/dedupe/redisstore"
-	"github.com/interlock-go/interlock/httpmw"
 	"github.com/interlock-go/interlock/keyfuncs"
 )
 
@@ -18,12 +16,18 @@ import (
 type bank struct {
 	ledger *ledger
 	store  *redisstore.Store
-	guards []*dedupe.Guard
+	guards guards
 	work   time.Duration
 	served time.Duration // how long a request may take, its client's part included
 	grace  time.Duration // how long its requests may take to finish
 	log    *log.Logger
-	http.Handler
+}
+
+// guards are what requests are taken through, the outermost first. They are the same by whichever
+// framework a request comes, and so are their key functions.
+type guards struct {
+	withdraw, transfer []*dedupe.Guard // none with -unguarded
+	all                []*dedupe.Guard
 }
 
 // openBank returns a replica that is ready to serve, with its accounts opened.
@@ -44,7 +48,7 @@ func openBank(ctx context.Context, c config, n namespace, logger *log.Logger) (*
 	if b.store, err = redisstore.Open(c.redis, redisstore.WithPrefix(n.name+":guards:")); err != nil {
 		return nil, errors.Join(fmt.Errorf("-redis: %w", err), b.close(ctx))
 	}
-	if err := b.route(c); err != nil {
+	if b.guards, err = b.newGuards(c); err != nil {
 		return nil, errors.Join(err, b.close(ctx))
 	}
 	if err := b.ledger.create(ctx); err != nil {
@@ -53,12 +57,14 @@ func openBank(ctx context.Context, c config, n namespace, logger *log.Logger) (*
 	return b, nil
 }
 
-// route puts the handlers behind the guards.
+// newGuards returns the guards that all front ends share. "id" is a path parameter of net/http and
+// Echo and a field of gRPC's messages, "to" a field of the body or of the message, and headers are
+// gRPC's metadata.
 //
 // The idempotency key comes first: a repeat is answered even while the account is busy with
 // something else. Both account guards have the same lock domain, so that a withdrawal and a transfer
 // exclude each other.
-func (b *bank) route(c config) error {
+func (b *bank) newGuards(c config) (guards, error) {
 	caller := keyfuncs.First(keyfuncs.Bearer(), keyfuncs.Const("guest"))
 	lease, wait, retain := dedupe.WithLease(c.lease), dedupe.WithWait(c.wait), dedupe.WithRetention(c.retain)
 	watch := dedupe.WithObserver(b.watch)
@@ -66,24 +72,14 @@ func (b *bank) route(c config) error {
 	once, err1 := dedupe.Once(b.store, caller, keyfuncs.Header("Idempotency-Key"), dedupe.WithOptionalKey(), retain, lease, wait, watch)
 	account, err2 := dedupe.Serialize(b.store, "account", keyfuncs.Param("id"), lease, wait, watch)
 	accounts, err3 := dedupe.Serialize(b.store, "account", keyfuncs.Param("id"), dedupe.WithAlso(keyfuncs.Field("to")), lease, wait, watch)
-	oneAccount, err4 := httpmw.Config{Keep: keep}.Middleware(once, account)
-	bothAccounts, err5 := httpmw.Config{Keep: keep}.Middleware(once, accounts)
-	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
-		return err
+	if err := errors.Join(err1, err2, err3); err != nil || c.unguarded {
+		return guards{}, err
 	}
-	b.guards = []*dedupe.Guard{once, account, accounts}
-
-	mux := http.NewServeMux()
-	mux.Handle("GET /accounts/{id}", b.handle(b.show))
-	if c.unguarded {
-		mux.Handle("POST /accounts/{id}/withdraw", b.handle(b.withdraw))
-		mux.Handle("POST /accounts/{id}/transfer", b.handle(b.transfer))
-	} else {
-		mux.Handle("POST /accounts/{id}/withdraw", oneAccount.Wrap(b.handle(b.withdraw)))
-		mux.Handle("POST /accounts/{id}/transfer", bothAccounts.Wrap(b.handle(b.transfer)))
-	}
-	b.Handler = mux
-	return nil
+	return guards{
+		withdraw: []*dedupe.Guard{once, account},
+		transfer: []*dedupe.Guard{once, accounts},
+		all:      []*dedupe.Guard{once, account, accounts},
+	}, nil
 }
 
 // watch logs what should not happen.
@@ -98,7 +94,7 @@ func (b *bank) watch(e dedupe.Event) {
 // close waits for the handlers that still run, and gives up the connections: in this order, for
 // guards need the store until the last one has told it so.
 func (b *bank) close(ctx context.Context) error {
-	failed := []error{dedupe.Close(ctx, b.guards...)}
+	failed := []error{dedupe.Close(ctx, b.guards.all...)}
 	if b.store != nil {
 		failed = append(failed, b.store.Close())
 	}

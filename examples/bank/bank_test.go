@@ -6,7 +6,6 @@ import (
 	"io"
 	"log"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"regexp"
 	"strings"
@@ -14,6 +13,8 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/interlock-go/interlock/dedupe/redisstore/redistest"
 )
@@ -35,28 +36,79 @@ func quick() config {
 	return config{lease: 30 * time.Second, wait: 10 * time.Second, retain: time.Hour}
 }
 
-// open serves a bank on a Redis of its own.
-func open(t *testing.T, c config) (url string, redis *miniredis.Miniredis) {
+// served is a bank on a Redis of its own, as its clients see it.
+type served struct {
+	http, echo string // URLs
+	grpc       *grpc.ClientConn
+	redis      *miniredis.Miniredis
+}
+
+// open serves a bank by all three frameworks until the test ends.
+func open(t *testing.T, c config) *served {
 	t.Helper()
-	redis = miniredis.NewMiniRedis()
-	redis.ClockTTL(true)
-	if err := redis.Start(); err != nil {
+	s := &served{redis: miniredis.NewMiniRedis()}
+	s.redis.ClockTTL(true)
+	if err := s.redis.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(redis.Close)
-	c.redis = "redis://" + redis.Addr()
+	t.Cleanup(s.redis.Close)
+	c.redis = "redis://" + s.redis.Addr()
+	c.http, c.echo, c.grpc = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
 	b, err := openBank(t.Context(), c, namespace{name: "bank"}, log.New(io.Discard, "", 0))
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(b)
+	l, err := c.listen(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- b.serve(ctx, l) }()
 	t.Cleanup(func() {
-		server.Close()
-		if err := b.close(context.Background()); err != nil {
-			t.Errorf("close: %v", err)
+		http.DefaultClient.CloseIdleConnections() // one that was not used would hold up its server
+		stop()
+		if err := <-ended; err != nil {
+			t.Errorf("serve: %v", err)
 		}
 	})
-	return server.URL, redis
+	s.http, s.echo, s.grpc = "http://"+l.http.Addr().String(), "http://"+l.echo.Addr().String(), dial(t, l.grpc.Addr().String())
+	return s
+}
+
+// overHTTP runs a test of the JSON API by each of its frameworks, each time on another bank.
+func overHTTP(t *testing.T, c config, test func(t *testing.T, url string, redis *miniredis.Miniredis)) {
+	t.Helper()
+	t.Run("nethttp", func(t *testing.T) {
+		s := open(t, c)
+		test(t, s.http, s.redis)
+	})
+	t.Run("echo", func(t *testing.T) {
+		s := open(t, c)
+		test(t, s.echo, s.redis)
+	})
+}
+
+func dial(t *testing.T, address string) *grpc.ClientConn {
+	t.Helper()
+	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// addresses is what the line "listening" tells.
+type addresses struct{ http, echo, grpc string }
+
+var listening = regexp.MustCompile(`^listening http=(\S+)(?: echo=(\S+))?(?: grpc=(\S+))?$`)
+
+func parseListening(line string) (a addresses, found bool) {
+	if m := listening.FindStringSubmatch(line); m != nil {
+		return addresses{m[1], m[2], m[3]}, true
+	}
+	return a, false
 }
 
 // reply is an answer as a test looks at it.

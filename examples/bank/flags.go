@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -15,6 +16,8 @@ import (
 // config is what the flags say.
 type config struct {
 	http      string
+	echo      string // "" for not served
+	grpc      string // the same
 	redis     string
 	lease     time.Duration
 	wait      time.Duration
@@ -37,6 +40,8 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 	flags := flag.NewFlagSet("bank", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // errors are the caller's to print
 	flags.StringVar(&c.http, "http", "127.0.0.1:8080", "serve on `host:port`; port 0 picks a free one")
+	flags.StringVar(&c.echo, "echo", "127.0.0.1:0", "serve the same by Echo on `host:port`; \"\" does not")
+	flags.StringVar(&c.grpc, "grpc", "127.0.0.1:0", "serve bank.v1.Bank by gRPC on `host:port`; \"\" does not")
 	flags.StringVar(&c.redis, "redis", "", "keep balances and guards in the Redis at `url` (redis://, redis+cluster:// or redis+sentinel://);\nwithout it in one inside the process")
 	flags.Var(&span{&c.lease, 50 * time.Millisecond, 15 * time.Minute}, "lease", "how long after a crash an account stays locked (`duration`)")
 	flags.Var(&span{&c.wait, 0, 10 * time.Minute}, "wait", "how long a request waits for one that runs before it is refused (`duration`)")
@@ -66,12 +71,12 @@ func (c config) check() error {
 	if c.exit && !c.story {
 		return errors.New("-exit with -story=false: nothing would be left to do; leave one of them out")
 	}
-	_, port, err := net.SplitHostPort(c.http)
-	if err == nil {
-		_, err = strconv.ParseUint(port, 10, 16)
-	}
-	if err != nil {
-		return fmt.Errorf("invalid value %q for flag -http: give a host and a port from 0 to 65535, such as 127.0.0.1:8080", c.http)
+	if err := cmp.Or(
+		checkAddress("http", c.http, "127.0.0.1:8080"),
+		checkAddress("echo", cmp.Or(c.echo, "127.0.0.1:0"), `127.0.0.1:0, or "" not to serve Echo`),
+		checkAddress("grpc", cmp.Or(c.grpc, "127.0.0.1:0"), `127.0.0.1:0, or "" not to serve gRPC`),
+	); err != nil {
+		return err
 	}
 	if c.redis == "" {
 		return nil
@@ -82,6 +87,18 @@ func (c config) check() error {
 		return fmt.Errorf("invalid value for flag -redis: %w; give a URL such as redis://localhost:6379, or leave the flag out", err)
 	}
 	return store.Close()
+}
+
+// checkAddress finds what is wrong with the address that a flag gives.
+func checkAddress(flag, address, example string) error {
+	_, port, err := net.SplitHostPort(address)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
+		return fmt.Errorf("invalid value %q for flag -%s: give a host and a port from 0 to 65535, such as %s", address, flag, example)
+	}
+	return nil
 }
 
 // span is a flag's duration within bounds.

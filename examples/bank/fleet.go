@@ -39,7 +39,7 @@ func openFleet(ctx context.Context, c config, n namespace, logger *log.Logger) (
 		}
 		f.urls = append(f.urls, "http://"+listener.Addr().String())
 		f.serving.Go(func() {
-			err := serve(running, listener, b)
+			err := b.serve(running, listeners{http: listener})
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			f.failed = errors.Join(f.failed, err)

@@ -1,77 +1,41 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
-	"time"
-
-	"github.com/interlock-go/interlock/dedupe"
 )
 
-// handler is a request's handler that leaves it to its caller how to answer errors.
-type handler func(http.ResponseWriter, *http.Request) error
+// endpoint handles a request of the JSON API that is about the account id, whether net/http or Echo
+// has routed it. It returns an error instead of an answer: how to render one is the framework's.
+type endpoint func(w http.ResponseWriter, r *http.Request, id string) error
 
-func (b *bank) handle(h handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := h(w, r); err != nil {
-			b.writeProblem(w, r, err)
-		}
-	})
-}
-
-// receipt is the answer to a request that moved money.
-type receipt struct {
-	Transaction int64  `json:"transaction"`
-	Account     string `json:"account"`
-	Balance     int64  `json:"balance"`
-}
-
-func (b *bank) show(w http.ResponseWriter, r *http.Request) error {
-	a, err := b.ledger.account(r.Context(), r.PathValue("id"))
+func (b *bank) getAccount(w http.ResponseWriter, r *http.Request, id string) error {
+	a, err := b.account(r.Context(), id)
 	if err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, a)
 }
 
-// withdraw goes on when the client hangs up: whether money moved must not be a matter of luck, and a
-// client that comes back with its idempotency key finds the answer. It stops when its lease is lost.
-func (b *bank) withdraw(w http.ResponseWriter, r *http.Request) error {
-	ctx, id := dedupe.Detach(r.Context()), r.PathValue("id")
+func (b *bank) postWithdrawal(w http.ResponseWriter, r *http.Request, id string) error {
 	var order struct {
 		Amount int64 `json:"amount"`
 	}
 	if err := readJSON(w, r, &order); err != nil {
 		return err
 	}
-	if err := checkAmount(order.Amount); err != nil {
-		return err
-	}
-	balance, err := b.ledger.balance(ctx, id)
+	done, err := b.withdraw(r.Context(), id, order.Amount)
 	if err != nil {
 		return err
 	}
-	if balance < order.Amount {
-		return errInsufficientFunds
-	}
-	if err := pause(ctx, b.work); err != nil {
-		return interrupted(err)
-	}
-	balance -= order.Amount
-	number, err := b.ledger.post(ctx, entry{id, balance})
-	if err != nil {
-		return err
-	}
-	return created(w, receipt{number, id, balance})
+	return writeReceipt(w, done)
 }
 
-func (b *bank) transfer(w http.ResponseWriter, r *http.Request) error {
-	ctx, id := dedupe.Detach(r.Context()), r.PathValue("id")
+func (b *bank) postTransfer(w http.ResponseWriter, r *http.Request, id string) error {
 	var order struct {
 		To     string `json:"to"`
 		Amount int64  `json:"amount"`
@@ -79,59 +43,14 @@ func (b *bank) transfer(w http.ResponseWriter, r *http.Request) error {
 	if err := readJSON(w, r, &order); err != nil {
 		return err
 	}
-	switch order.To {
-	case "":
-		return badRequest(`"to" must name the account that gets the money`)
-	case id:
-		return badRequest(`"to" must be another account`)
-	}
-	if err := checkAmount(order.Amount); err != nil {
-		return err
-	}
-	from, err := b.ledger.balance(ctx, id)
+	done, err := b.transfer(r.Context(), id, order.To, order.Amount)
 	if err != nil {
 		return err
 	}
-	to, err := b.ledger.balance(ctx, order.To)
-	if err != nil {
-		return err
-	}
-	if from < order.Amount {
-		return errInsufficientFunds
-	}
-	if err := pause(ctx, b.work); err != nil {
-		return interrupted(err)
-	}
-	from, to = from-order.Amount, to+order.Amount
-	number, err := b.ledger.post(ctx, entry{id, from}, entry{order.To, to})
-	if err != nil {
-		return err
-	}
-	return created(w, receipt{number, id, from})
+	return writeReceipt(w, done)
 }
 
-// pause stands for work that takes d. It returns early, with the reason, when ctx ends: whoever has
-// lost the lease must not write any more.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-	return context.Cause(ctx) // both may have happened
-}
-
-// maxAmount is far more than there is in the bank, and far less than would overflow a balance.
-const maxAmount = 1_000_000_000_000
-
-func checkAmount(amount int64) error {
-	if amount < 1 || amount > maxAmount {
-		return badRequest(fmt.Sprintf(`"amount" must be an integer from 1 to %d`, maxAmount))
-	}
-	return nil
-}
-
+// maxBody is how much is read of a request, in bytes.
 const maxBody = 64 << 10
 
 // readJSON decodes a body that is one JSON value. Fields that nobody knows are ignored, so that
@@ -157,7 +76,7 @@ func readJSON(w http.ResponseWriter, r *http.Request, into any) error {
 	}
 }
 
-func created(w http.ResponseWriter, r receipt) error {
+func writeReceipt(w http.ResponseWriter, r receipt) error {
 	w.Header().Set("Location", fmt.Sprintf("/transactions/%d", r.Transaction))
 	return writeJSON(w, http.StatusCreated, r)
 }

@@ -16,7 +16,30 @@
 // changed the balance. A request with an Idempotency-Key is carried out once for its caller, who is
 // the bearer token of the header Authorization, or "guest" without one. Everything else is answered
 // with a problem (RFC 9457): 400 for what cannot be understood, 404 for an account that does not
-// exist, 422 for too little money, 409 and 503 for what may be asked again later.
+// exist, 422 for too little money, 409 and 503 for what may be asked again later, and 504 if it is not
+// known whether money has moved, to repeats as well.
+//
+// # Three frameworks
+//
+// This API is served by net/http (-http) and by Echo (-echo), and by gRPC (-grpc) the same as
+// bank.v1.Bank, with reflection for grpcurl; its codes are INVALID_ARGUMENT, NOT_FOUND,
+// FAILED_PRECONDITION, ABORTED and UNAVAILABLE, DEADLINE_EXCEEDED. The line "listening" tells the
+// addresses. Unless told otherwise, Echo and gRPC take any free port, so that only -http can be in use
+// already.
+//
+// The accounts are the same, and so are the guards with their key functions: what the handlers do is in
+// transaction.go, and nethttp.go, echo.go and grpc.go only translate. So two writers of one account
+// exclude each other whichever framework they come by, in one process or in several.
+//
+// An idempotency key does not reach that far. It belongs to one caller and one operation, and the
+// operation is what the framework calls it: "POST /accounts/{id}/withdraw" for net/http,
+// "POST /accounts/:id/withdraw" for Echo, "/bank.v1.Bank/Withdraw" for gRPC. A duplicate that is sent
+// once over HTTP and once over gRPC, with the same key and caller, is therefore two operations, and
+// both are carried out. It could not be otherwise: what is kept of the first is an answer of HTTP,
+// which nobody can give to a client of gRPC, and their payloads cannot be compared. A client that
+// repeats a request has to send it to where it sent it first.
+//
+// # Replicas
 //
 // Two processes with the same -redis are two replicas of one bank:
 //
@@ -33,13 +56,9 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"net"
-	"net/url"
 	"os"
 	"os/signal"
 	"syscall"
-
-	"github.com/google/uuid"
 )
 
 func main() {
@@ -73,14 +92,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 func (c config) run(ctx context.Context, stdout io.Writer, logger *log.Logger) error {
-	var listener net.Listener
+	var l listeners
 	if !c.exit {
 		// Before the story, so that an address that is taken is not reported after it.
 		var err error
-		if listener, err = listen(ctx, c.http); err != nil {
-			return fmt.Errorf("-http %q: %w; give another address, port 0 picks a free one", c.http, err)
+		if l, err = c.listen(ctx); err != nil {
+			return err
 		}
-		defer func() { _ = listener.Close() }() // closed already, unless the bank did not get to serve
+		defer l.close() // closed already, unless the bank did not get to serve
 	}
 	if c.redis == "" {
 		address, stop, err := startRedis()
@@ -109,40 +128,6 @@ func (c config) run(ctx context.Context, stdout io.Writer, logger *log.Logger) e
 	if err != nil {
 		return err
 	}
-	c.announce(stdout, listener.Addr())
-	return serve(ctx, listener, b)
-}
-
-// announce prints where the bank is, and what to do there.
-func (c config) announce(stdout io.Writer, address net.Addr) {
-	accounts := "http://" + reachable(address) + "/accounts"
-	_, _ = fmt.Fprintf(stdout, `
-listening http=%[1]s
-redis %[2]s
-
-Run the first line twice: the second answer is a replay of the first.
-curl -i %[3]s/A/withdraw -H 'Idempotency-Key: %[4]s' -H 'Content-Type: application/json' -d '{"amount":200}'
-curl -i %[3]s/A/transfer -H 'Content-Type: application/json' -d '{"to":"B","amount":300}'
-curl -i %[3]s/A
-
-A second replica:
-go run ./examples/bank -story=false -http 127.0.0.1:0 -redis '%[2]s'
-`, address, redacted(c.redis), accounts, uuid.Must(uuid.NewV7()))
-}
-
-// reachable returns an address as clients on this machine can use it.
-func reachable(address net.Addr) string {
-	if tcp, ok := address.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
-		return fmt.Sprintf("127.0.0.1:%d", tcp.Port)
-	}
-	return address.String()
-}
-
-// redacted returns a URL without what may be secret.
-func redacted(rawURL string) string {
-	u, err := url.Parse(rawURL)
-	if err != nil {
-		return "(URL not readable)"
-	}
-	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+	c.announce(stdout, l)
+	return b.serve(ctx, l)
 }

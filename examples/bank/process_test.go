@@ -25,7 +25,7 @@ import (
 type process struct {
 	t       *testing.T
 	command *exec.Cmd
-	address string
+	at      addresses
 	url     string
 	ended   chan struct{}
 }
@@ -51,19 +51,17 @@ func start(t *testing.T, args ...string) *process {
 		}
 	})
 	lines := bufio.NewScanner(stdout)
-	for p.address == "" && lines.Scan() {
-		p.address, _ = strings.CutPrefix(lines.Text(), "listening http=")
-		if p.address == lines.Text() {
-			p.address = ""
-		}
+	listens := false
+	for !listens && lines.Scan() {
+		p.at, listens = parseListening(lines.Text())
 	}
-	p.url = "http://" + p.address
+	p.url = "http://" + p.at.http
 	go func() {
 		_, _ = io.Copy(io.Discard, stdout)
 		_ = p.command.Wait() // how it ended is in its ProcessState
 		close(p.ended)
 	}()
-	if p.address == "" {
+	if !listens {
 		t.Fatal("the bank does not listen")
 	}
 	return p
@@ -90,13 +88,15 @@ func (p *process) wait() *os.ProcessState {
 // stopsListening waits until the process takes no connections any more.
 func (p *process) stopsListening() {
 	p.t.Helper()
-	eventually(p.t, "the bank takes no more connections", func() bool {
-		connection, err := net.Dial("tcp", p.address)
-		if err == nil {
-			_ = connection.Close()
-		}
-		return errors.Is(err, syscall.ECONNREFUSED)
-	})
+	for _, address := range []string{p.at.http, p.at.echo, p.at.grpc} {
+		eventually(p.t, "the bank takes no more connections on "+address, func() bool {
+			connection, err := net.Dial("tcp", address)
+			if err == nil {
+				_ = connection.Close()
+			}
+			return errors.Is(err, syscall.ECONNREFUSED)
+		})
+	}
 }
 
 // held reports whether n keys are held.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"io"
 	"net"
+	"net/http"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -78,7 +79,8 @@ func TestStoryOnOtherRedises(t *testing.T) {
 
 // What a Redis has is neither changed by the story nor added to for long.
 func TestStoryLeavesNothing(t *testing.T) {
-	url, redis := open(t, quick())
+	bank := open(t, quick())
+	url, redis := bank.http, bank.redis
 	if r := send(t.Context(), "POST", url+"/accounts/A/withdraw", `{"amount":200}`); r.status != 201 {
 		t.Fatalf("%d %s", r.status, r.body)
 	}
@@ -130,7 +132,7 @@ func TestStoryThatBreaksOff(t *testing.T) {
 
 // serving runs the bank in this process until stop is called, and returns what it said before it
 // began to serve.
-func serving(t *testing.T, args ...string) (said []string, url string, stop func() int) {
+func serving(t *testing.T, args ...string) (said []string, at addresses, stop func() int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan int, 1)
@@ -141,14 +143,16 @@ func serving(t *testing.T, args ...string) (said []string, url string, stop func
 		_ = w.Close()
 	}()
 	lines := bufio.NewScanner(r)
+	listens := false
 	for lines.Scan() && !strings.HasPrefix(lines.Text(), "go run ") {
 		said = append(said, lines.Text())
-		if address, found := strings.CutPrefix(lines.Text(), "listening http="); found {
-			url = "http://" + address
+		if told, found := parseListening(lines.Text()); found {
+			at, listens = told, true
 		}
 	}
 	go func() { _, _ = io.Copy(io.Discard, r) }()
 	stop = func() int {
+		http.DefaultClient.CloseIdleConnections()
 		cancel()
 		status := <-ended
 		if stderr.Len() > 0 {
@@ -156,14 +160,15 @@ func serving(t *testing.T, args ...string) (said []string, url string, stop func
 		}
 		return status
 	}
-	if url == "" {
+	if !listens {
 		t.Fatalf("exit status %d, stdout: %q", stop(), said)
 	}
-	return said, url, stop
+	return said, at, stop
 }
 
 func TestServesAfterTheStory(t *testing.T) {
-	said, url, stop := serving(t)
+	said, at, stop := serving(t)
+	url := "http://" + at.http
 	if text := strings.Join(said, "\n"); !strings.Contains(text, "\nguarded balance: 500\n") {
 		t.Errorf("no story: %s", text)
 	}
@@ -198,13 +203,16 @@ func TestServesAfterTheStory(t *testing.T) {
 	if status := stop(); status != 0 {
 		t.Errorf("exit status %d", status)
 	}
-	if r := send(t.Context(), "GET", url+"/accounts/A", ""); r.err == nil {
-		t.Error("still serves")
+	for _, address := range []string{at.http, at.echo, at.grpc} {
+		if connection, err := net.Dial("tcp", address); err == nil {
+			t.Errorf("still serves on %s", connection.RemoteAddr())
+		}
 	}
 }
 
 func TestServesOnly(t *testing.T) {
-	said, url, stop := serving(t, "-story=false", "-unguarded")
+	said, at, stop := serving(t, "-story=false", "-unguarded")
+	url := "http://" + at.http
 	if text := strings.Join(said, "\n"); strings.Contains(text, "balance:") {
 		t.Errorf("a story: %s", text)
 	}
@@ -237,6 +245,10 @@ func TestFlags(t *testing.T) {
 		{args: "-http nowhere", says: []string{"-http", `"nowhere"`, "such as 127.0.0.1:8080"}},
 		{args: "-http 127.0.0.1:65536", says: []string{"-http", `"127.0.0.1:65536"`, "0 to 65535"}},
 		{args: "-http 127.0.0.1", says: []string{"-http", `"127.0.0.1"`, "such as 127.0.0.1:8080"}},
+		{args: "-echo nowhere", says: []string{"-echo", `"nowhere"`, "such as 127.0.0.1:0", "not to serve Echo"}},
+		{args: "-echo 127.0.0.1:port", says: []string{"-echo", `"127.0.0.1:port"`, "0 to 65535"}},
+		{args: "-grpc 127.0.0.1", says: []string{"-grpc", `"127.0.0.1"`, "such as 127.0.0.1:0", "not to serve gRPC"}},
+		{args: "-grpc 127.0.0.1:-1", says: []string{"-grpc", `"127.0.0.1:-1"`, "0 to 65535"}},
 		{args: "-redis http://u:s3cret@host", says: []string{"-redis", "http://host", "redis://localhost:6379"}, secret: "s3cret"},
 		{args: "-redis redis://u:s3cret@[::1", says: []string{"-redis", "redis://localhost:6379"}, secret: "s3cret"},
 		{args: "-redis redis+sentinel://host", says: []string{"-redis", "redis+sentinel://host", "master_name"}},
@@ -265,7 +277,7 @@ func TestFlags(t *testing.T) {
 		if status := run(t.Context(), []string{"-h"}, &stdout, &stderr); status != 0 || stderr.Len() > 0 {
 			t.Errorf("exit status %d, stderr: %s", status, &stderr)
 		}
-		for _, flag := range []string{"-http", "-redis", "-lease", "-wait", "-retain", "-work", "-unguarded", "-story", "-exit"} {
+		for _, flag := range []string{"-http", "-echo", "-grpc", "-redis", "-lease", "-wait", "-retain", "-work", "-unguarded", "-story", "-exit"} {
 			if !strings.Contains(stdout.String(), "\n  "+flag) {
 				t.Errorf("%s is missing:\n%s", flag, &stdout)
 			}
@@ -285,6 +297,8 @@ func TestCannotStart(t *testing.T) {
 
 	for _, test := range []struct{ args, says string }{
 		{"-http " + taken.Addr().String(), "-http \"" + taken.Addr().String() + "\""},
+		{"-http 127.0.0.1:0 -echo " + taken.Addr().String(), "-echo \"" + taken.Addr().String() + "\""},
+		{"-http 127.0.0.1:0 -grpc " + taken.Addr().String(), "-grpc \"" + taken.Addr().String() + "\""},
 		{"-exit -redis redis://:s3cret@" + address, "-redis redis://" + address},
 		{"-story=false -http 127.0.0.1:0 -redis redis://:s3cret@" + address, "-redis redis://" + address},
 	} {
@@ -300,7 +314,8 @@ func TestCannotStart(t *testing.T) {
 
 // The embedded Redis forgets as any other does.
 func TestEmbeddedRedisForgets(t *testing.T) {
-	_, url, stop := serving(t, "-story=false", "-retain", "1s", "-work", "0")
+	_, at, stop := serving(t, "-story=false", "-retain", "1s", "-work", "0")
+	url := "http://" + at.http
 	var r reply
 	pay := func() string {
 		r = send(t.Context(), "POST", url+"/accounts/A/withdraw", `{"amount":200}`, "Idempotency-Key", "k")
