@@ -76,20 +76,22 @@ func TestClientHangsUp(t *testing.T) {
 func TestWaitThenReplay(t *testing.T) {
 	for protocol, start := range protocols {
 		t.Run(protocol, func(t *testing.T) {
-			store := &tellingStore{memstore.New(), make(chan struct{}, 1)}
+			arrived := make(chan struct{}, 2)
+			arrives := dedupe.WithSkip(func(dedupe.Request) bool { arrived <- struct{}{}; return false })
 			started, proceed := make(chan struct{}), make(chan struct{})
 			server := start(t, wrap(t, httpmw.Config{}, func(w http.ResponseWriter, _ *http.Request) {
 				close(started)
 				<-proceed
 				write(w, "done")
-			}, newOnce(t, store, dedupe.WithWait(patience))))
+			}, newOnce(t, memstore.New(), dedupe.WithWait(patience), arrives)))
 
 			first, second := make(chan reply, 1), make(chan reply, 1)
 			ask := func(answer chan<- reply) { answer <- send(server, newPost(t.Context(), t, server.URL, "k")) }
 			go ask(first)
 			receive(t, started, "the first request")
+			receive(t, arrived, "the first request")
 			go ask(second)
-			receive(t, store.held, "the second request to wait")
+			receive(t, arrived, "the second request to arrive")
 			close(proceed)
 			receive(t, first, "the first answer").check(t, http.StatusOK, "done", false)
 			receive(t, second, "the second answer").check(t, http.StatusOK, "done", true)

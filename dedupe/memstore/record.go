@@ -18,7 +18,7 @@ type record struct {
 	completed bool
 	answer    []byte
 
-	line []dedupe.Claim // waiting for it, the first first
+	line []dedupe.Claim // waiting for it, in their order
 
 	leaseEnd time.Time
 	lapse    time.Duration

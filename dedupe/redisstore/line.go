@@ -26,7 +26,6 @@ type line struct {
 	waiting       map[dedupe.Token]*waiting
 	subscriptions map[string]*subscription // by the server's address, "" where there is one only
 	listening     map[string]*subscription // by channel: where it is heard
-	idle          time.Time                // since when nobody waits
 	closed        bool
 	denied        time.Time // until when not to try
 	complained    bool

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,11 +41,12 @@ var (
 )
 
 func scriptSource(name string) string {
-	source, err := os.ReadFile(filepath.Join("..", "script", name+".lua"))
-	if err != nil {
-		panic(err)
+	read := func(name string) string {
+		source, err := os.ReadFile(filepath.Join("..", "script", name+".lua"))
+		must(err)
+		return string(source)
 	}
-	return string(source)
+	return strings.Replace(read(name), "--[[ line.lua ]]\n", read("line"), 1)
 }
 
 func scriptDigest(name string) string {

@@ -28,7 +28,7 @@ func TestR11OutageIsNotConflict(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
-			once, account := newHeld(t, newOnce(t, r.store)), newHeld(t, newSerialize(t, r.store))
+			once, account := newHeld(t, r, onceGuard), newHeld(t, r, serializeGuard)
 			for kind, held := range map[string]*held{"in-flight": once, "resource-locked": account} {
 				held.others.run(t, "free")
 				held.others.refuse(t, "held", http.StatusConflict, kind)
@@ -56,20 +56,23 @@ func TestR11OutageIsNotConflict(t *testing.T) {
 
 // held is a guard of which a request holds the key "held".
 type held struct {
-	others *service // behind the same guard
+	others *service // in another process, which has to ask
 	end    chan struct{}
 	answer chan answer
 }
 
-func newHeld(t *testing.T, guard *dedupe.Guard) *held {
+func newHeld(t *testing.T, r *rig, guard func(*testing.T, dedupe.Store) *dedupe.Guard) *held {
 	t.Helper()
-	h := &held{others: newService(nil, guard), end: make(chan struct{}), answer: make(chan answer, 1)}
+	h := &held{others: newService(nil, guard(t, r.through(t))), end: make(chan struct{}), answer: make(chan answer, 1)}
 	running := make(chan struct{})
-	holder := newService(func(*http.Request) { close(running); <-h.end }, guard)
+	holder := newService(func(*http.Request) { close(running); <-h.end }, guard(t, r.store))
 	go func() { h.answer <- holder.post(t, "held") }()
 	await(t, running, "the handler's start")
 	return h
 }
+
+func onceGuard(t *testing.T, s dedupe.Store) *dedupe.Guard      { return newOnce(t, s) }
+func serializeGuard(t *testing.T, s dedupe.Store) *dedupe.Guard { return newSerialize(t, s) }
 
 // finish has the holder's handler return, and returns what its client gets.
 func (h *held) finish(t *testing.T) answer {
@@ -82,16 +85,16 @@ func (h *held) finish(t *testing.T) answer {
 func TestR11ErrorsInGo(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	guard := newSerialize(t, r.store)
+	guard, elsewhere := newSerialize(t, r.store), newSerialize(t, r.through(t))
 	never := func(context.Context) error { t.Error("the second one ran"); return nil }
 	succeed(t, guard.Run(t.Context(), "key", func(context.Context) error {
-		err := guard.Run(t.Context(), "key", never)
+		err := elsewhere.Run(t.Context(), "key", never)
 		if !errors.Is(err, dedupe.ErrConflict) || !errors.Is(err, dedupe.ErrLocked) || errors.Is(err, dedupe.ErrStoreUnavailable) {
 			t.Errorf("a conflict is told as %v", err)
 		}
 		r.server.Pause()
 		defer r.server.Resume()
-		err = guard.Run(t.Context(), "key", never)
+		err = elsewhere.Run(t.Context(), "key", never)
 		if !errors.Is(err, dedupe.ErrStoreUnavailable) || errors.Is(err, dedupe.ErrConflict) {
 			t.Errorf("an outage is told as %v", err)
 		}

@@ -142,7 +142,7 @@ func TestR12Replica(t *testing.T) {
 func TestR12Full(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, redistest.Config("--maxmemory-policy", "noeviction"))
-	once, account := newHeld(t, newOnce(t, r.store)), newHeld(t, newSerialize(t, r.store))
+	once, account := newHeld(t, r, onceGuard), newHeld(t, r, serializeGuard)
 	tombstone := newOwner(r.store)
 	tombstone.grant(t, long)
 

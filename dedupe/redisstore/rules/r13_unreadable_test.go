@@ -73,20 +73,20 @@ func TestR13HandlersDoNotRun(t *testing.T) {
 	r := newRig(t)
 	open := dedupe.WithFailOpen()
 	guards := map[string]struct {
-		guard   func(*testing.T) *dedupe.Guard
+		guard   func(*testing.T, dedupe.Store) *dedupe.Guard
 		status  int
 		problem string
 	}{
-		"once":                 {func(t *testing.T) *dedupe.Guard { return newOnce(t, r.store) }, http.StatusConflict, "answer-unavailable"},
-		"once, fail open":      {func(t *testing.T) *dedupe.Guard { return newOnce(t, r.store, open) }, http.StatusConflict, "answer-unavailable"},
-		"serialize":            {func(t *testing.T) *dedupe.Guard { return newSerialize(t, r.store) }, http.StatusServiceUnavailable, "store-unavailable"},
-		"serialize, fail open": {func(t *testing.T) *dedupe.Guard { return newSerialize(t, r.store, open) }, http.StatusServiceUnavailable, "store-unavailable"},
+		"once":                 {onceGuard, http.StatusConflict, "answer-unavailable"},
+		"once, fail open":      {func(t *testing.T, s dedupe.Store) *dedupe.Guard { return newOnce(t, s, open) }, http.StatusConflict, "answer-unavailable"},
+		"serialize":            {serializeGuard, http.StatusServiceUnavailable, "store-unavailable"},
+		"serialize, fail open": {func(t *testing.T, s dedupe.Store) *dedupe.Guard { return newSerialize(t, s, open) }, http.StatusServiceUnavailable, "store-unavailable"},
 	}
 	for what, spoil := range spoilers() {
 		for name, g := range guards {
 			t.Run(what+"/"+name, func(t *testing.T) {
 				succeed(t, r.direct.FlushDB(t.Context()).Err())
-				held := newHeld(t, g.guard(t))
+				held := newHeld(t, r, g.guard)
 				key := r.direct.Keys(t.Context(), "*").Val()[0]
 				succeed(t, spoil(t.Context(), r, key))
 				before := r.direct.Dump(t.Context(), key).Val()
