@@ -43,6 +43,7 @@ type settings struct {
 
 	// For Once only.
 	fingerprint func(Request) ([]byte, error)
+	codec       Codec
 	crash       CrashPolicy
 	operation   string
 
@@ -142,6 +143,18 @@ func WithFingerprint(fingerprint func(Request) ([]byte, error)) Option {
 		s.fingerprint = fingerprint
 		s.given("WithFingerprint", fingerprint == nil)
 		s.onceOnly = append(s.onceOnly, "WithFingerprint")
+	}
+}
+
+// WithCodec has answers changed on their way to the store and back, such as sealed or compressed:
+// package atrest has both. An answer that cannot be encoded leaves a tombstone, one that cannot be
+// decoded is refused with [ErrAnswerUnavailable]. It costs its time for each answer kept and replayed. The
+// default is to keep answers as they are.
+func WithCodec(c Codec) Option {
+	return func(s *settings) {
+		s.codec = c
+		s.given("WithCodec", c == nil)
+		s.onceOnly = append(s.onceOnly, "WithCodec")
 	}
 }
 

@@ -85,7 +85,11 @@ func (g *Guard) admit(ctx context.Context, inner []*Guard, call Call, keys []str
 	case claimed.Status == StatusGranted:
 		return l.hold(inner, call)
 	case claimed.Status == StatusCompleted && claimed.Answer != nil:
-		if err := call.Replay(claimed.Answer); err != nil {
+		answer, err := l.decode(claimed.Answer)
+		if err == nil {
+			err = call.Replay(answer)
+		}
+		if err != nil {
 			return g.refuse(l, AnswerUnavailable, errors.Join(ErrRecordUnreadable, err))
 		}
 		l.emit(Event{Kind: EventDecided, Outcome: Replay})

@@ -20,9 +20,7 @@ func (l *Lease) settle(verdict Verdict, answer []byte) {
 	}
 	ctx := context.WithoutCancel(l.ctx)
 
-	if verdict == VerdictKeep && answer == nil {
-		answer = []byte{}
-	}
+	answer, verdict = l.encode(answer, verdict)
 	var failed []*claimant
 	var cause error // why the store was not told, by the last that it was not told
 	for i := l.taken - 1; i >= 0; i-- {

@@ -15,6 +15,9 @@ type calls struct {
 	prompt bool // the client itself comes back at a context's deadline
 	count  atomic.Uint64
 	behind atomic.Int64 // calls left behind that have not ended
+
+	pipeliner pipeliner // the client, if it can; otherwise nil
+	batch     batch
 }
 
 // maxBehind is how many calls may be left behind before new ones fail without being tried: without
@@ -29,6 +32,7 @@ var errBehind = fmt.Errorf("%d earlier calls have not come back from the client"
 // says so. To call a stock client on a goroutine of its own would keep them, and cost a third more.)
 func (c *calls) use(client Client) {
 	c.client = client
+	defer func() { c.pipeliner, _ = c.client.(pipeliner) }()
 	single, ok := client.(*redis.Client)
 	if !ok {
 		return
@@ -57,13 +61,7 @@ func (c *calls) do(ctx context.Context, call call) (reply, error) {
 	}
 	ctx, cancel := c.budget.within(ctx)
 	defer cancel()
-	var text string
-	var err error
-	if c.prompt {
-		text, err = call.run(ctx, c.client)
-	} else {
-		text, err = c.apart(ctx, call)
-	}
+	text, err := c.run(ctx, call)
 	switch {
 	case err == nil:
 		return readReply(call.script, call.stamp, text)
@@ -73,28 +71,23 @@ func (c *calls) do(ctx context.Context, call call) (reply, error) {
 	return reply{}, wrap(call.script, err)
 }
 
-// apart runs a call on a goroutine of its own, which is left behind when the time is up and ends
+// apart runs an operation on a goroutine of its own, which is left behind when the time is up and ends
 // when the client gives up. Cluster clients need it even when told to honour deadlines: they look up
 // slots and commands without.
-func (c *calls) apart(ctx context.Context, call call) (string, error) {
+func (c *calls) apart(ctx context.Context, operation func() error) error {
 	if c.behind.Load() >= maxBehind {
-		return "", errBehind
+		return errBehind
 	}
-	type result struct {
-		text string
-		err  error
-	}
-	done := make(chan result, 1)
+	done := make(chan error, 1)
 	c.behind.Add(1)
 	go func() {
 		defer c.behind.Add(-1)
-		text, err := call.run(ctx, c.client)
-		done <- result{text, err}
+		done <- operation()
 	}()
 	select {
-	case r := <-done:
-		return r.text, r.err
+	case err := <-done:
+		return err
 	case <-ctx.Done():
-		return "", ctx.Err()
+		return ctx.Err()
 	}
 }
