@@ -15,9 +15,9 @@ type trivial struct{ request }
 
 var answered = []byte("answer")
 
-func (*trivial) Answer() ([]byte, dedupe.Verdict)    { return answered, dedupe.VerdictKeep }
-func (*trivial) Replay([]byte) error                 { return nil }
-func (t *trivial) Param(name string) (string, error) { return t.params[name], nil }
+func (*trivial) Answer(bool) ([]byte, dedupe.Verdict) { return answered, dedupe.VerdictKeep }
+func (*trivial) Replay([]byte) error                  { return nil }
+func (t *trivial) Param(name string) (string, error)  { return t.params[name], nil }
 
 func benchmark(b *testing.B, key func(i int) string, guards ...*dedupe.Guard) {
 	b.Helper()

@@ -17,8 +17,9 @@ type Call interface {
 	Record()
 
 	// Answer is called after Invoke when Record was. It returns the answer in the adapter's own
-	// encoding, and what is to be done with it.
-	Answer() ([]byte, Verdict)
+	// encoding, and what is to be done with it. With keep, the handler wants it kept whatever the
+	// adapter's policy says; one that cannot be leaves a tombstone.
+	Answer(keep bool) ([]byte, Verdict)
 
 	// Replay gives an answer that Answer returned earlier, perhaps in another process or version,
 	// to the client. An error means that it cannot be read; nothing was sent then.

@@ -136,7 +136,7 @@ func (g *gate) conflict() Claimed {
 	case holding:
 		found.Remaining = max(0, time.Until(g.front.deadline))
 		// What the line will take, if the others take as long as the front has taken until now.
-		found.Backlog = time.Since(g.since) * time.Duration(g.line.length+1)
+		found.Backlog = time.Since(g.since) * time.Duration(g.line.length)
 	case waiting:
 		found.Remaining = max(0, time.Until(g.again))
 	case asking:

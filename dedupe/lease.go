@@ -37,6 +37,7 @@ type Lease struct {
 	deadline time.Time // local and monotonic: until then the store grants the keys to nobody else
 	lost     error     // why the lease was lost, or nil
 	ended    bool      // the handler has returned
+	wish     wish
 	watchers []context.CancelCauseFunc
 	renewal  renewal
 
@@ -285,7 +286,7 @@ func (l *Lease) hold(inner []*Guard, call Call) (err error) {
 	}
 	call.Record()
 	if err = Do(l.ctx, inner, call); err == nil {
-		answer, verdict = call.Answer()
+		answer, verdict = l.answer(call)
 	}
 	return err
 }

@@ -85,7 +85,7 @@ func (r *request) Invoke(ctx context.Context) {
 
 func (r *request) Record() { r.recorded = true }
 
-func (r *request) Answer() ([]byte, dedupe.Verdict) {
+func (r *request) Answer(bool) ([]byte, dedupe.Verdict) {
 	if r.answer == nil {
 		return []byte("answer"), dedupe.VerdictKeep
 	}

@@ -75,7 +75,7 @@ func (j *job[T]) Invoke(ctx context.Context) {
 
 func (j *job[T]) Record() {}
 
-func (j *job[T]) Answer() ([]byte, Verdict) {
+func (j *job[T]) Answer(bool) ([]byte, Verdict) {
 	if j.err != nil {
 		return nil, VerdictRelease
 	}

@@ -72,9 +72,9 @@ func (l *Lease) finish(ctx context.Context, c *claimant, verdict Verdict, answer
 	holder := Holder{c.digest, c.token}
 	switch verdict {
 	case VerdictKeep:
-		err = l.guard.store.Complete(ctx, holder, answer, l.guard.retention)
+		err = l.guard.store.Complete(ctx, holder, answer, l.retention())
 	case VerdictTombstone:
-		err = l.guard.store.Complete(ctx, holder, nil, l.guard.retention)
+		err = l.guard.store.Complete(ctx, holder, nil, l.retention())
 	default:
 		err = l.guard.store.Release(ctx, holder)
 	}

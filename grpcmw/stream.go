@@ -81,7 +81,7 @@ func (c *streamCall) Invoke(ctx context.Context) {
 
 func (c *streamCall) Record() {}
 
-func (c *streamCall) Answer() ([]byte, dedupe.Verdict) { return nil, dedupe.VerdictRelease }
+func (c *streamCall) Answer(bool) ([]byte, dedupe.Verdict) { return nil, dedupe.VerdictRelease }
 
 func (c *streamCall) Replay([]byte) error { return errAnswer }
 

@@ -74,12 +74,12 @@ func (c *call) Record() {
 	}
 }
 
-func (c *call) Answer() ([]byte, dedupe.Verdict) {
+func (c *call) Answer(keep bool) ([]byte, dedupe.Verdict) {
 	s := statusOf(c.err)
 	switch {
 	case c.err != nil && (s.Code() == codes.OK || c.recording.disowned.Load()):
 		return nil, dedupe.VerdictRelease
-	case !c.config.Keep(s.Code()):
+	case !keep && !c.config.Keep(s.Code()):
 		return nil, dedupe.VerdictRelease
 	}
 	a, ok := c.interceptor.answer(c.response, s)

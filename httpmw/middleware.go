@@ -131,14 +131,14 @@ func (c *call) Record() {
 	}
 }
 
-func (c *call) Answer() ([]byte, dedupe.Verdict) {
+func (c *call) Answer(keep bool) ([]byte, dedupe.Verdict) {
 	status, header := c.recorder.result()
 	switch {
 	case c.recorder.disowned:
 		return nil, dedupe.VerdictRelease
 	case c.recorder.taken():
 		return nil, dedupe.VerdictTombstone
-	case !c.config.Keep(status, header):
+	case !keep && !c.config.Keep(status, header):
 		return nil, dedupe.VerdictRelease
 	case c.recorder.passing():
 		return nil, dedupe.VerdictTombstone
