@@ -16,23 +16,6 @@ import (
 	"github.com/interlock-go/interlock/httpmw"
 )
 
-// tellingStore tells of each claim that finds its key held.
-type tellingStore struct {
-	dedupe.Store
-	held chan struct{}
-}
-
-func (s *tellingStore) Claim(ctx context.Context, c dedupe.Claim) (dedupe.Claimed, error) {
-	claimed, err := s.Store.Claim(ctx, c)
-	if claimed.Status == dedupe.StatusHeld {
-		select {
-		case s.held <- struct{}{}:
-		default:
-		}
-	}
-	return claimed, err
-}
-
 // A client that hangs up costs neither the answer nor the key.
 func TestClientHangsUp(t *testing.T) {
 	for protocol, start := range protocols {
