@@ -121,7 +121,7 @@ func (b *Bench) start(ctx context.Context) (err error) {
 		return err
 	}
 	b.host.Cleanup(func() { _ = b.board.Close() })
-	roundTrip, err := b.service.roundTrip(ctx)
+	roundTrip, err := b.service.roundTrip(ctx, 0)
 	if err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ func figures(r *Report) (all []Figure) {
 	add("hot, "+crowded+": longest wait in turns of everybody", atMost(1.3), r.each(hot.Name, crowded, own, waitRatio))
 	add("hot, "+crowded+": Jain's index", atLeast(0.99), r.each(hot.Name, crowded, own, jain))
 	add("hot, "+crowded+": client commands for each operation", atMost(1), r.each(hot.Name, crowded, own, commands))
-	add("hot, "+single+": idle between holders, in plain round trips", atMost(1.5), r.ratio(hot.Name, single, own, idle, roundTrip))
+	add("hot, "+single+": idle between holders, in plain round trips after a pause as long as a hold", atMost(1.5), r.ratio(hot.Name, single, own, idle, roundTrip))
 	add("hot, "+single+": client commands for each operation", atMost(3), r.each(hot.Name, single, own, commands))
 	add("burst of 200: drained, in holds", atMost(1.15), r.each(burst.Name, "200 at once", own, drainRatio))
 	add("burst of 200: order inversions", atMost(0), r.each(burst.Name, "200, 2 ms apart in each process", own, inversions))

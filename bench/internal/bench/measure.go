@@ -36,7 +36,7 @@ func (b *Bench) run(ctx context.Context, s *service, jobs []worker.Job, during f
 	o.jobs = jobs
 	o.start, o.results, err = fleet.Run(ctx, jobs, fleet.Hooks{
 		Before: func() (err error) {
-			if o.roundTrip, err = s.roundTrip(ctx); err != nil {
+			if o.roundTrip, err = s.roundTrip(ctx, pauseOf(jobs[0])); err != nil {
 				return err
 			}
 			o.before, err = s.info(ctx)
@@ -49,6 +49,14 @@ func (b *Bench) run(ctx context.Context, s *service, jobs []worker.Job, during f
 		},
 	})
 	return o, err
+}
+
+// pauseOf is how long a processor has nothing to do between two round trips: not for minutes.
+func pauseOf(job worker.Job) time.Duration {
+	if job.Lock == nil {
+		return 0
+	}
+	return min(job.Lock.Hold, 5*time.Millisecond)
 }
 
 // turns returns how many operations were carried out.
