@@ -28,6 +28,14 @@
 // A handler that returns, panics or calls runtime.Goexit settles its lease exactly then, on a
 // context of its own: a client that hangs up costs neither the answer nor the key.
 //
+// # Waiting
+//
+// With [WithWait], requests wait for a key in the order in which they came: within a process exactly,
+// between processes as the store keeps the line. A process has one contender at the store for each key;
+// the others line up in memory, and the key goes from one to the next without the store, each with a
+// higher fence, until those that were there when the store granted it have had their turn. Duplicates
+// of a request in flight in the same process cost the store nothing, waiting or refused.
+//
 // # Errors
 //
 // A guard that turns a request away returns a [*Refusal], which matches one sentinel for each

@@ -3,13 +3,25 @@
 //
 //	store := redisstore.New(redis.NewClient(&redis.Options{Addr: "localhost:6379"}))
 //
-// One hash holds everything about one guarded key: owner, fence, fingerprint, answer. Its name is
+// One hash holds everything about one guarded key: owner, fence, fingerprint, answer, and the line of
+// those that wait. Its name is
 // the prefix and the digest of the key; raw keys are not in Redis. Each operation is one script that
 // touches that one hash, so that it also runs while a cluster migrates the slot, and that has the
 // same result when it is carried out twice, as happens when a client sends a command again because
 // its reply was lost. Every record has a TTL at all times.
 //
-// A request costs two commands, a conflict or a replay one.
+// A request costs two commands, a conflict or a replay one. When many are under way at once, commands
+// share round trips.
+//
+// # Waiting
+//
+// Who releases a key makes the first in its line the owner, in the same script, and PUBLISH tells that
+// one's process; a process that does not listen any more is passed over. So each process that waits has
+// one subscription, in a cluster one for each node it waits at, opened at the first conflict and closed
+// a quarter of a minute after the last; until it is there, waiting requests ask from time to time. Words that get
+// lost are made up for: waiters ask again when the owner's lease is over, and all of them after a
+// reconnection. A key that is granted in line has a lease of 2 s until its owner renews it, which is how
+// long a process that is stopped can hold up the others.
 //
 // # Clients
 //
@@ -25,6 +37,8 @@
 // What Redis loses, by a failover to a replica that lags or a restart without persistence, the store
 // has forgotten: fences, which follow Redis's clock, still rise.
 //
-// The Redis user needs the commands evalsha, eval, time, exists, hmget, hset, del, pexpire and pttl
-// on the prefix.
+// The Redis user needs the commands evalsha, eval, time, exists, hmget, hset, hdel, del, pexpire and
+// pttl on the prefix; and to wait in line publish, subscribe and ping, in a cluster spublish, ssubscribe
+// and sunsubscribe, on the channels that begin with the prefix. Without those, waiting requests ask from
+// time to time, and a warning (log/slog) says so once.
 package redisstore

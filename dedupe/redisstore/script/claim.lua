@@ -14,9 +14,9 @@
 -- ARGV[2] lease in µs, [3] lease plus lapse in ms, [4] fingerprint, "" for none,
 -- ARGV[5] lapse in ms, "" for none, [6] the claim's place in the line, "" if it does not wait,
 -- ARGV[7] token of an owner whose lease ends with this claim, "" for none
--- Replies stamp, status, and after a space its value: "granted" with the fence, "held" and "queued"
--- with the rest of the lease in µs, "lapsed" with the rest of the record in ms, "completed" with the
--- answer, or without space and value if there is none, "mismatch", "unreadable".
+-- Replies stamp, status, and after a space its value: "granted" with the fence, "held" with the rest of
+-- the lease in µs, "queued" with when to ask again in µs, "lapsed" with the rest of the record in ms,
+-- "completed" with the answer, or without space and value if there is none, "mismatch", "unreadable".
 
 local key, stamp, fingerprint = KEYS[1], ARGV[1], ARGV[4]
 local token = string.sub(stamp, 1, 16)
@@ -73,6 +73,9 @@ if rest > 0 and record[2] ~= ARGV[7] then
   if not queued then
     redis.call('HSET', key, 'q', line .. place)
     redis.call('PEXPIRE', key, string.format('%.0f', math.ceil(rest / 1000) + lapse + grace))
+  end
+  if (queued or #line + 1) > 1 then -- those before it may be dead, and be made owners until it asks
+    rest = math.min(rest, grant_lease)
   end
   return stamp .. string.format('queued %.0f', rest)
 end

@@ -39,11 +39,6 @@ local function pass_on(key, line, fence, now, lapse, token, lease)
     local first = string.sub(line, 1, 16)
     if first == token or tell(key, line, 'granted ' .. text) then
       line = string.sub(line, place_size + 1)
-      -- the next one asks when the short lease is over, in case that the grantee died
-      while first ~= token and #line > 0 and string.sub(line, 1, 16) ~= token
-          and not tell(key, line, string.format('again %.0f', grant_lease)) do
-        line = string.sub(line, place_size + 1)
-      end
       if first ~= token then
         lease = grant_lease
       end
