@@ -17,6 +17,7 @@ func TestLayout(t *testing.T) {
 	for name, allowed := range map[string][]string{
 		"dedupe":                      nil,
 		"dedupe/memstore":             {module + "dedupe"},
+		"dedupe/atrest":               {module + "dedupe"},
 		"dedupe/storetest":            {module + "dedupe"},
 		"dedupe/redisstore":           {module + "dedupe", redis},
 		"dedupe/redisstore/redistest": {redis, "github.com/alicebob/miniredis/v2/proto"},
