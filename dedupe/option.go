@@ -135,9 +135,11 @@ func WithAlso(keys ...KeyFunc) Option {
 }
 
 // WithFingerprint replaces what a repeat must bring unchanged, besides the request's target (method,
-// path and query, or the gRPC method), which always counts. Bytes that differ make a repeat a mismatch; an error refuses the request as one with an invalid key. It is called by many
-// goroutines at once. Give one where a repeat is not the same to the byte, such as a multipart body,
-// whose boundary most clients draw anew each time. The default is the whole [Payload].
+// path and query, or the gRPC method), which always counts. Bytes that differ make a repeat a
+// mismatch; an error refuses the request as one with an invalid key. It is called by many goroutines at
+// once. Give one where a repeat is not the same to the byte, such as a multipart body, whose boundary
+// most clients draw anew each time; package keyfuncs has some. After a change, repeats of earlier
+// requests are mismatches until their retention ends. The default is the whole [Payload].
 func WithFingerprint(fingerprint func(Request) ([]byte, error)) Option {
 	return func(s *settings) {
 		s.fingerprint = fingerprint

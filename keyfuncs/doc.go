@@ -16,4 +16,6 @@
 // can never be right, such as an empty name or a nil function: a service is meant to build its key
 // functions once, as it starts, and to fail there rather than at its first request. What they return
 // is safe for concurrent use.
+//
+// The package also has fingerprints ([Fingerprint]): what a repeat must bring unchanged.
 package keyfuncs
