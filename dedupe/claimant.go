@@ -13,7 +13,9 @@ type claimant struct {
 
 	gate        *gate // where it stands, or nil
 	fingerprint Fingerprint
-	patient     bool // it waits; otherwise it stays only until something is decided
+	lease       time.Duration // that it claims, or the one before it did
+	lapse       time.Duration // likewise
+	patient     bool          // it waits; otherwise it stays only until something is decided
 	standing    standing
 	began       time.Time // once granted: before the store granted it, or when it was handed on
 	deadline    time.Time // once granted: of the lease that it got

@@ -134,7 +134,9 @@ func (g *gate) conflict() Claimed {
 	found := Claimed{Status: StatusHeld}
 	switch g.phase {
 	case holding:
-		found.Remaining = max(0, time.Until(g.front.deadline))
+		if found.Remaining = time.Until(g.front.deadline); found.Remaining <= 0 {
+			found.Remaining = g.front.lease // it was renewed
+		}
 		// What the line will take, if the others take as long as the front has taken until now.
 		found.Backlog = time.Since(g.since) * time.Duration(g.line.length)
 	case waiting:
@@ -146,15 +148,16 @@ func (g *gate) conflict() Claimed {
 
 // Wake implements [Waiter].
 func (g *gate) Wake(h Holder, grant Grant) bool {
-	g.hall.mu.Lock()
-	defer g.hall.mu.Unlock()
-	if g.token != h.Token { // a gate may be another key's by now
+	hall := hallOf(h.Digest) // which is locked before anything of the gate is looked at:
+	hall.mu.Lock()
+	defer hall.mu.Unlock()
+	if g.token != h.Token { // it may be another key's by now
 		return false
 	}
 	switch {
 	case g.phase == holding: // the store said so before, in answer to a claim
 	case grant.Fence == 0:
-		g.again = time.Now().Add(grant.Lease)
+		g.ask(time.Now().Add(grant.Lease))
 		g.front.notify()
 	default:
 		g.grant = grant
@@ -171,8 +174,16 @@ func (g *gate) request() (token, yields Token) {
 	if g.token == (Token{}) {
 		g.token = token
 	}
-	g.phase = asking
+	g.phase, g.again = asking, time.Time{}
 	return g.token, g.yields
+}
+
+// ask has the front ask again at t, unless it is to ask sooner. A word to that effect may come before
+// the answer to the claim that it is about.
+func (g *gate) ask(t time.Time) {
+	if g.again.IsZero() || t.Before(g.again) {
+		g.again = t
+	}
 }
 
 // hold notes that the front has the key, by a grant that was not made before began.
@@ -262,18 +273,32 @@ func (c *claimant) handOn(deadline time.Time, enough time.Duration) bool {
 	now := time.Now()
 	// Fences must stay below the store's time, by which the next grant's rises.
 	behind := now.Sub(g.received) > time.Duration(g.handed+1)*time.Microsecond
-	if g.handoffs > 0 && behind && deadline.Sub(now) >= enough {
+	alike := next.lease == c.lease && next.lapse == c.lapse // the store keeps to those of the claim
+	if g.handoffs > 0 && behind && alike && deadline.Sub(now) >= enough {
 		g.handoffs--
 		g.handed++
 		g.since = now
 		next.token, next.fence = c.token, c.fence+1
 		next.began, next.deadline = now, deadline
+		c.token = Token{}
 		next.stand(granted)
 		return true
 	}
 	g.phase, g.yields, g.token = asking, g.token, Token{}
 	next.stand(contending)
 	return true
+}
+
+// forfeit leaves the gate because the guard is closed, and reports whether the key is there to be
+// released: it is not when it was handed on, and another has it by the same token.
+func (c *claimant) forfeit() bool {
+	hall := hallOf(c.digest)
+	hall.mu.Lock()
+	defer hall.mu.Unlock()
+	if c.gate != nil {
+		c.withdraw()
+	}
+	return c.token != Token{}
 }
 
 // conclude has those who come from now on wait until the store has the answer.
@@ -302,13 +327,18 @@ func (c *claimant) depart(found Claimed) {
 	hall := hallOf(c.digest)
 	hall.mu.Lock()
 	defer hall.mu.Unlock()
-	g := c.gate
-	if g == nil {
+	if c.gate == nil {
 		return
 	}
-	c.gate, g.token, g.grant = nil, Token{}, Grant{}
 	if found.Status == StatusCompleted {
-		g.share(found, nil)
+		c.gate.share(found, nil)
 	}
+	c.withdraw()
+}
+
+// withdraw leaves the gate to the next, who asks the store.
+func (c *claimant) withdraw() {
+	g := c.gate
+	c.gate, g.token, g.grant = nil, Token{}, Grant{}
 	g.advance()
 }

@@ -112,7 +112,7 @@ func (l *Lease) find(wanted func(*claimant) bool) (uint64, bool) {
 		if !lease.guard.sameDomain(l.guard) {
 			continue
 		}
-		for i := range lease.keys {
+		for i := range lease.taken { // the others' fences may be written just now
 			if c := &lease.keys[i]; wanted(c) {
 				return c.fence, true
 			}
@@ -159,9 +159,15 @@ func (l *Lease) over() error {
 // holds reports whether the lease covers a record of store, for a guard further in on the same
 // request.
 func (l *Lease) holds(store Store, digest Digest) bool {
-	return l.guard.store == store &&
-		slices.ContainsFunc(l.keys, func(c claimant) bool { return c.digest == digest }) &&
-		l.over() == nil
+	if l.guard.store != store || l.over() != nil {
+		return false
+	}
+	for i := range l.keys { // in place: the rest of a claimant is its gate's
+		if l.keys[i].digest == digest {
+			return true
+		}
+	}
+	return false
 }
 
 // add puts a key on the list of those to take, unless it is there or a lease further out has it.

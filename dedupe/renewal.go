@@ -62,6 +62,9 @@ func (l *Lease) renew() {
 		}
 		l.emit(Event{Kind: EventRenewFailed, Err: err})
 		pause = l.guard.lease / 12
+		if rest := time.Until(l.Deadline()); rest < 2*pause { // a grant in the line is short
+			pause = max(rest/4, pause/10)
+		}
 	}
 
 	l.mu.Lock()

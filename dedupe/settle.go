@@ -104,7 +104,9 @@ func (l *Lease) giveBack(ctx context.Context) {
 	taken := l.taken
 	l.mu.Unlock()
 	for i := range taken {
-		_ = l.finish(ctx, &l.keys[i], VerdictRelease, nil) // or it ends by itself
+		if c := &l.keys[i]; c.forfeit() {
+			_ = l.finish(ctx, c, VerdictRelease, nil) // or it ends by itself
+		}
 	}
 }
 

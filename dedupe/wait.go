@@ -26,6 +26,7 @@ func (p *patience) waited() bool { return !p.until.IsZero() }
 // has it.
 func (l *Lease) obtain(c *claimant, claim Claim, p *patience) (Claimed, error) {
 	c.fingerprint, c.patient = claim.Fingerprint, p.wait > 0
+	c.lease, c.lapse = claim.Lease, claim.Lapse
 	for now := c.enter(l.guard.store, l.guard.maxWaiters); ; {
 		switch now {
 		case contending:
@@ -120,7 +121,8 @@ func (l *Lease) look(c *claimant, p *patience) (standing, time.Time) {
 		switch grant := g.grant; {
 		case grant.Fence != 0:
 			g.grant = Grant{}
-			deadline := l.guard.deadlineOf(grant.Since, grant.Lease)
+			margin := min(l.guard.margin(), grant.Lease/20)
+			deadline := grant.Since.Add(grant.Lease - margin)
 			if deadline.Sub(now) < grant.Lease/4 { // the word may have come late: ask
 				return contending, time.Time{}
 			}
@@ -152,7 +154,8 @@ func (g *gate) wait(found Claimed, p *patience) {
 		p.pause = min(max(firstPause, p.pause*8/5), longestPause)
 		after = jitter(p.pause)
 	}
-	g.phase, g.yields, g.again = waiting, Token{}, time.Now().Add(after)
+	g.phase, g.yields = waiting, Token{}
+	g.ask(time.Now().Add(after))
 	g.front.standing = queued
 	if g.front.wake == nil {
 		g.front.wake = make(chan struct{}, 1)

@@ -2,6 +2,8 @@ package dedupe_test
 
 import (
 	"context"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -253,6 +255,120 @@ func TestTenWorkersThatWaitForThreeSeconds(t *testing.T) {
 		}
 		if took := time.Since(began); took > 4*time.Second {
 			t.Errorf("it took %v, though nobody waits for more than 3s", took)
+		}
+	})
+}
+
+// Nobody waits for longer than its own time, wherever in line it is.
+func TestWaitersGiveUpInTimeWhereverTheyAre(t *testing.T) {
+	for _, holder := range []int{0, 1} { // of the same process, or of another
+		atGates(t, 2, func(t *testing.T, stores []*spy) {
+			result := ask("7").doing(lasting(time.Minute)).start(serialize(t, stores[holder]))
+			synctest.Wait()
+			waits := []time.Duration{5 * time.Second, 2 * time.Second, 7 * time.Second, 3 * time.Second}
+			took := make([]time.Duration, len(waits))
+			var all sync.WaitGroup
+			for i, wait := range waits {
+				guard := serialize(t, stores[0], dedupe.WithWait(wait))
+				all.Go(func() {
+					began := time.Now()
+					refused(t, ask("7").through(guard), dedupe.Locked)
+					took[i] = time.Since(began)
+				})
+				synctest.Wait()
+			}
+			all.Wait()
+			if !slices.Equal(took, waits) {
+				t.Errorf("they gave up after %v, want %v", took, waits)
+			}
+			allProceeded(t, []<-chan error{result})
+		})
+	}
+}
+
+// The one that waits for another process counts too.
+func TestMaxWaitersWithTheHolderElsewhere(t *testing.T) {
+	atGates(t, 2, func(t *testing.T, stores []*spy) {
+		there := serialize(t, stores[1])
+		here := serialize(t, stores[0], dedupe.WithWait(time.Minute), dedupe.WithMaxWaiters(2))
+		var s turns
+		held := s.arrive(t, there, 10*time.Second, "holder")
+		ctx, hangUp := context.WithCancel(t.Context())
+		left := ask("7").with(ctx).start(here)
+		synctest.Wait()
+		rest := s.arrive(t, here, time.Second, "a")
+		refused(t, ask("7").through(here), dedupe.Locked)
+		hangUp()
+		mustMatch(t, <-left, context.Canceled)
+		rest = append(rest, s.arrive(t, here, time.Second, "b")...) // there is room again
+		refused(t, ask("7").through(here), dedupe.Locked)
+		allProceeded(t, held, rest)
+		s.were(t, "holder", "a", "b")
+	})
+}
+
+// How long a refused request is told to wait grows with the line before it, up to the lease.
+func TestRetryAfterReflectsTheLine(t *testing.T) {
+	for _, test := range []struct {
+		waiters     int
+		held, after time.Duration
+	}{
+		{0, 0, time.Second},
+		{0, 4 * time.Second, time.Second},
+		{3, 4 * time.Second, 12 * time.Second},
+		{20, 4 * time.Second, 24500 * time.Millisecond}, // what is left of the lease, by this process's clock
+		{3, 40 * time.Second, 30 * time.Second},         // the lease was renewed
+	} {
+		atGates(t, 1, func(t *testing.T, stores []*spy) {
+			patient, guard := serialize(t, stores[0], dedupe.WithWait(10*time.Minute)), serialize(t, stores[0])
+			results := []<-chan error{ask("7").doing(lasting(time.Minute)).start(guard)}
+			synctest.Wait()
+			for range test.waiters {
+				results = append(results, ask("7").start(patient))
+			}
+			time.Sleep(test.held)
+			refusal := refused(t, ask("7").through(guard), dedupe.Locked)
+			if refusal.RetryAfter != test.after {
+				t.Errorf("%d wait, and it is held for %v: told to wait for %v, want %v",
+					test.waiters, test.held, refusal.RetryAfter, test.after)
+			}
+			allProceeded(t, results)
+		})
+	}
+}
+
+// The line is reckoned by the one that has the key now, not by those that had it before.
+func TestRetryAfterOnceTheKeyWasHandedOn(t *testing.T) {
+	atGates(t, 1, func(t *testing.T, stores []*spy) {
+		patient, guard := serialize(t, stores[0], dedupe.WithWait(time.Minute)), serialize(t, stores[0])
+		var s turns
+		results := s.arrive(t, patient, 5*time.Second, "a", "b", "c", "d", "e")
+		time.Sleep(12 * time.Second) // c has it
+		if refusal := refused(t, ask("7").through(guard), dedupe.Locked); refusal.RetryAfter != 4*time.Second {
+			t.Errorf("two wait, and it is held for 2s: told to wait for %v", refusal.RetryAfter)
+		}
+		allProceeded(t, results)
+	})
+}
+
+// Leases and lapses are the store's to keep, and it keeps those of the claim: the key is not handed on to
+// one that would have claimed it with others.
+func TestGuardsWithOtherLeasesClaimForThemselves(t *testing.T) {
+	atGates(t, 1, func(t *testing.T, stores []*spy) {
+		brief := serialize(t, stores[0], dedupe.WithWait(time.Minute), dedupe.WithLease(2*time.Second))
+		long := serialize(t, stores[0], dedupe.WithWait(time.Minute), dedupe.WithLease(time.Hour), dedupe.WithMaxHold(time.Hour))
+		var s turns
+		first := s.arrive(t, brief, time.Second, "a", "b")
+		second := s.arrive(t, long, 10*time.Second, "c")
+		third := s.arrive(t, brief, time.Second, "d")
+		allProceeded(t, first, second, third)
+		s.were(t, "a", "b", "c", "d")
+		var leases []time.Duration
+		for _, v := range stores[0].seen(claim) {
+			leases = append(leases, v.claim.Lease)
+		}
+		if want := []time.Duration{2 * time.Second, 2 * time.Second, time.Hour, 2 * time.Second}; !slices.Equal(leases, want) {
+			t.Errorf("the claims are for %v, want %v", leases, want)
 		}
 	})
 }

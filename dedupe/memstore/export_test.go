@@ -1,6 +1,7 @@
 package memstore
 
 import (
+	"context"
 	"time"
 
 	"github.com/interlock-go/interlock/dedupe"
@@ -19,13 +20,14 @@ func (s *Store) Kept() int {
 
 // TTL returns how long the record of d has left.
 func (s *Store) TTL(d dedupe.Digest) (time.Duration, bool) {
-	sh := s.shard(d)
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	now := time.Now()
-	r := sh.find(d, now)
-	if r == nil {
-		return 0, false
-	}
-	return r.end.Sub(now), true
+	var left time.Duration
+	exists := false
+	_ = s.do(context.Background(), d, func(sh *shard) error {
+		now := time.Now()
+		if r := sh.find(d, now); r != nil {
+			left, exists = r.end.Sub(now), true
+		}
+		return nil
+	}) // it fails only when its context is done
+	return left, exists
 }

@@ -53,10 +53,14 @@ func (r *record) lapsed(now time.Time) bool {
 	return !r.completed && !now.Before(r.leaseEnd)
 }
 
-// queue puts a claim at the end of the line, unless it is in it.
+// queue puts a claim that waits at the end of the line. One that is in it keeps its place.
 func (r *record) queue(c dedupe.Claim) {
-	if r.position(c.Token) < 0 {
+	switch i := r.position(c.Token); {
+	case c.Waiter == nil:
+	case i < 0:
 		r.line = append(r.line, c)
+	default:
+		r.line[i] = c
 	}
 }
 

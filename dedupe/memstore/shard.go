@@ -46,9 +46,12 @@ func (s *shard) tick() time.Time {
 
 func (s *shard) claim(c dedupe.Claim, now time.Time) dedupe.Claimed {
 	r := s.find(c.Digest, now)
-	if r != nil && !r.completed && c.Yields != (dedupe.Token{}) && r.token == c.Yields {
-		r.queue(c)
-		s.pass(r, now)
+	if r != nil && !r.completed && c.Yields != (dedupe.Token{}) && r.token == c.Yields && r.matches(c.Fingerprint) {
+		if len(r.line) > 0 {
+			s.pass(r, now)
+		} else {
+			s.grant(r, c, now)
+		}
 	}
 	switch {
 	case r == nil:
@@ -64,9 +67,7 @@ func (s *shard) claim(c dedupe.Claim, now time.Time) dedupe.Claimed {
 	case r.lapsed(now):
 		return dedupe.Claimed{Status: dedupe.StatusLapsed, Remaining: r.end.Sub(now)}
 	case r.token != c.Token:
-		if c.Waiter != nil {
-			r.queue(c)
-		}
+		r.queue(c)
 		return dedupe.Claimed{
 			Status: dedupe.StatusHeld, Remaining: r.leaseEnd.Sub(now), Queued: r.position(c.Token) >= 0,
 		}

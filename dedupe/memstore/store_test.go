@@ -18,6 +18,7 @@ func TestStore(t *testing.T) {
 	store := memstore.New()
 	storetest.Run(t,
 		func(*testing.T) dedupe.Store { return store },
+		storetest.WithLines(),
 		storetest.WithTTLs(func(_ context.Context, d dedupe.Digest) (time.Duration, bool, error) {
 			left, exists := store.TTL(d)
 			return left, exists, nil

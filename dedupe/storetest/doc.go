@@ -24,6 +24,10 @@
 // happen is waited for. The store has to be able to afford the same: open it with a budget for each
 // call that a loaded machine keeps to, seconds rather than the 250 ms of production.
 //
+// Of a store that keeps waiting lines ([dedupe.Claim].Waiter) the cases Line, Yield and Turn are
+// about those. They ask for a place until there is one, and skip themselves where none is ever given:
+// give [WithLines] so that they cannot.
+//
 // A store whose time can be read per record should be given [WithTTLs], and one whose records others
 // can write [WithCorrupt]. Without them the cases TTL and Unreadable are skipped, and say so.
 package storetest

@@ -15,7 +15,8 @@ func (s *faulty) Claim(ctx context.Context, c dedupe.Claim) (dedupe.Claimed, err
 	defer s.mu.Unlock()
 	c.Holder = s.cut(c.Holder)
 	now := time.Now()
-	e := s.find(c.Digest, now)
+	s.jump(s.entries[c.Digest], c, now)
+	e := s.yield(s.find(c.Digest, now), c, now)
 	if e != nil && e.unreadable && !s.has(unreadableIsGranted) {
 		return dedupe.Claimed{}, s.unreadable()
 	}
@@ -31,6 +32,12 @@ func (s *faulty) Claim(ctx context.Context, c dedupe.Claim) (dedupe.Claimed, err
 		s.restart(e, c, now)
 		found.Fence = e.fence
 		return found, nil
+	}
+	if found.Status == dedupe.StatusHeld {
+		found.Queued = s.queue(e, c)
+	}
+	if s.has(mismatchIsQueued) && found.Status == dedupe.StatusMismatch {
+		found.Queued = s.queue(e, c)
 	}
 	if s.has(refusedClaimProlongs) {
 		e.leaseEnd = now.Add(c.Lease)
@@ -92,6 +99,9 @@ func (s *faulty) refuse(e *entry, c dedupe.Claim, now time.Time) dedupe.Claimed 
 
 func (s *faulty) grant(c dedupe.Claim, now time.Time) dedupe.Claimed {
 	old := s.entries[c.Digest]
+	if old == nil && s.has(fencesRunAhead) {
+		s.fence = 0
+	}
 	e := &entry{claim: c, fence: s.nextFence(now)}
 	if old != nil {
 		switch {
@@ -114,6 +124,9 @@ func (s *faulty) grant(c dedupe.Claim, now time.Time) dedupe.Claimed {
 func (s *faulty) restart(e *entry, c dedupe.Claim, now time.Time) {
 	if s.has(heldIsGranted, formerTokensAreGranted) {
 		e.claim.Token = c.Token
+	}
+	if s.has(repeatDropsTheLine) {
+		e.line = nil
 	}
 	if s.has(repeatRaisesTheFence) {
 		e.fence = s.nextFence(now)
@@ -155,6 +168,10 @@ func (s *faulty) nextFence(now time.Time) uint64 {
 		s.fence++
 		return s.fence
 	}
-	s.fence = max(s.fence+1, uint64(now.UnixMicro()))
+	step := uint64(dedupe.FencesPerGrant)
+	if s.has(fencesRunAhead) { // by more than a busy machine takes for a few grants
+		step = 1e6
+	}
+	s.fence = max(s.fence+step, uint64(now.UnixMicro()))
 	return s.fence
 }

@@ -29,6 +29,7 @@ type entry struct {
 	end        time.Time
 	completed  bool
 	answer     []byte
+	line       []dedupe.Claim
 	unreadable bool
 }
 
@@ -82,6 +83,8 @@ func (s *faulty) Extend(ctx context.Context, h dedupe.Holder, lease time.Duratio
 		e.claim.Fingerprint = dedupe.Fingerprint{}
 	case s.has(extendDropsTheLapse):
 		e.claim.Lapse = 0
+	case s.has(extendDropsTheLine):
+		e.line = nil
 	case s.has(extendIsTwoSteps):
 		s.pause()
 		s.entries[h.Digest] = e
@@ -142,6 +145,7 @@ func (s *faulty) Complete(ctx context.Context, h dedupe.Holder, answer []byte, r
 	if !s.has(answerEndsWithTheLease) {
 		e.end = now.Add(retention)
 	}
+	s.end(e)
 	return nil
 }
 
@@ -161,6 +165,8 @@ func (s *faulty) Release(ctx context.Context, h dedupe.Holder) error {
 		return nil
 	case e.unreadable:
 		return s.overwrite(e, releaseRemovesTheUnreadable)
+	case e.claim.Token != h.Token && s.leave(e, h):
+		return nil
 	case e.completed && !s.has(releaseRemovesAnswers),
 		!e.completed && e.claim.Token != h.Token && !s.has(releaseIgnoresTheToken),
 		!e.completed && !now.Before(e.leaseEnd) && s.has(releaseRefusesLapsed):
@@ -174,7 +180,7 @@ func (s *faulty) Release(ctx context.Context, h dedupe.Holder) error {
 		e.end, e.leaseEnd = now, now
 		return nil
 	}
-	delete(s.entries, h.Digest)
+	s.pass(e, now)
 	return nil
 }
 
@@ -206,6 +212,10 @@ func (s *faulty) corrupt(_ context.Context, d dedupe.Digest, _ Corruption) error
 // find returns the entry of d while its time is not over. It stays in the map, for faults to find.
 func (s *faulty) find(d dedupe.Digest, now time.Time) *entry {
 	e := s.entries[d]
+	for s.passes(e, now) {
+		s.pass(e, now)
+		e = s.entries[d]
+	}
 	if e == nil || !now.Before(e.end) && !s.keeps(e, now) {
 		return nil
 	}
@@ -214,7 +224,8 @@ func (s *faulty) find(d dedupe.Digest, now time.Time) *entry {
 
 // keeps reports whether the fault lets calls find what is over.
 func (s *faulty) keeps(e *entry, now time.Time) bool {
-	return s.has(expiryIsForgotten) && now.Before(e.end.Add(time.Hour))
+	return s.has(expiryIsForgotten) && now.Before(e.end.Add(time.Hour)) ||
+		s.has(lineOfTheDeadStays) && len(e.line) > 0
 }
 
 func (s *faulty) matches(a, b dedupe.Fingerprint) bool {

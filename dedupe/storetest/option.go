@@ -13,7 +13,12 @@ type Option func(*settings)
 type settings struct {
 	ttl     func(context.Context, dedupe.Digest) (time.Duration, bool, error)
 	corrupt func(context.Context, dedupe.Digest, Corruption) error
+	lines   bool
 }
+
+// WithLines says that the store keeps waiting lines: cases about them then fail when no claim is ever
+// queued. Default: they are skipped then.
+func WithLines() Option { return func(s *settings) { s.lines = true } }
 
 // WithTTLs lets the suite see that no record stays for ever: ttl returns how long what the store
 // keeps for a digest has left, and whether it keeps anything. For a record that has no end it returns

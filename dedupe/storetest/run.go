@@ -55,6 +55,9 @@ var suite = []struct {
 	{"Lapse", lapseCases},
 	{"Context", contextCases},
 	{"Contention", contentionCases},
+	{"Line", lineCases},
+	{"Yield", yieldCases},
+	{"Turn", turnCases},
 	{"TTL", ttlCases},
 	{"Unreadable", unreadableCases},
 }

@@ -21,6 +21,7 @@ func TestAStoreWithoutFaultsPasses(t *testing.T) {
 		func(*testing.T) dedupe.Store { return store },
 		WithTTLs(store.ttl),
 		WithCorrupt(store.corrupt),
+		WithLines(),
 	)
 }
 
@@ -60,11 +61,31 @@ func TestEveryCaseFindsItsFaults(t *testing.T) {
 func finds(t *testing.T, c testCase, f fault) bool {
 	for range attempts {
 		store := newFaulty(f)
-		if record(t, store, settings{ttl: store.ttl, corrupt: store.corrupt}, c).failure != "" {
+		if record(t, store, settings{ttl: store.ttl, corrupt: store.corrupt, lines: true}, c).failure != "" {
 			return true
 		}
 	}
 	return false
+}
+
+// A store without lines passes, unless it was said to have them.
+func TestWithoutLinesTheirCasesAreSkipped(t *testing.T) {
+	var all sync.WaitGroup
+	for _, cases := range [][]testCase{lineCases, yieldCases, turnCases} {
+		for _, c := range cases {
+			all.Go(func() {
+				store := newFaulty(nobodyIsQueued)
+				if r := record(t, store, settings{ttl: store.ttl}, c); !r.skipped || r.failure != "" {
+					t.Errorf("%s is not skipped: %s", c.name, r.failure)
+				}
+				store = newFaulty(nobodyIsQueued)
+				if r := record(t, store, settings{ttl: store.ttl, lines: true}, c); r.skipped || r.failure == "" {
+					t.Errorf("%s does not fail where there ought to be lines", c.name)
+				}
+			})
+		}
+	}
+	all.Wait()
 }
 
 func TestWithoutAnOptionItsCasesAreSkipped(t *testing.T) {
