@@ -99,9 +99,6 @@ func (s *faulty) refuse(e *entry, c dedupe.Claim, now time.Time) dedupe.Claimed 
 
 func (s *faulty) grant(c dedupe.Claim, now time.Time) dedupe.Claimed {
 	old := s.entries[c.Digest]
-	if old == nil && s.has(fencesRunAhead) {
-		s.fence = 0
-	}
 	e := &entry{claim: c, fence: s.nextFence(now)}
 	if old != nil {
 		switch {

@@ -172,6 +172,9 @@ func (s *faulty) Release(ctx context.Context, h dedupe.Holder) error {
 		!e.completed && !now.Before(e.leaseEnd) && s.has(releaseRefusesLapsed):
 		return s.lost()
 	}
+	if s.has(fencesRunAhead) { // nothing is left to go on from
+		s.fence = 0
+	}
 	switch {
 	case s.has(releaseLapses) && e.claim.Lapse > 0:
 		e.leaseEnd = now
