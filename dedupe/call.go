@@ -22,7 +22,8 @@ type Call interface {
 	Answer(keep bool) ([]byte, Verdict)
 
 	// Replay gives an answer that Answer returned earlier, perhaps in another process or version,
-	// to the client. An error means that it cannot be read; nothing was sent then.
+	// to the client. Several requests may be given the same bytes: they must not be changed. An error
+	// means that it cannot be read; nothing was sent then.
 	Replay(answer []byte) error
 }
 

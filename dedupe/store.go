@@ -43,8 +43,9 @@ type Store interface {
 }
 
 // FencesPerGrant is how many fences the owner of a key has with each grant: the one that it is told
-// and those above it, up to this many. It needs them where it hands the key on to another request of
-// its process without the store. The fence of the next grant is above all of them.
+// and those above it, up to this many, and no more than one for each µs that it has the key. It needs
+// them where it hands the key on to another request of its process without the store. The fence of the
+// next grant is above all that it used.
 const FencesPerGrant = 256
 
 // Waiter is told when the turn of a claim in the line comes. Methods are called from any goroutine,
@@ -139,8 +140,8 @@ func (s Status) String() string {
 type Claimed struct {
 	Status Status
 
-	// Fence rises with every grant of the key: the previous one plus [FencesPerGrant], or the store's
-	// time in µs if that is more. When the record of the previous grant is gone, its time is what makes the fence rise, so the store's
+	// Fence rises with every grant of the key: it is the store's time in µs, or the previous one plus
+	// [FencesPerGrant] if the clock is not past that one. When the record of the previous grant is gone, its time is what makes the fence rise, so the store's
 	// clock must not be set back by more than a key lies idle. It is set with StatusGranted.
 	Fence uint64
 

@@ -49,7 +49,7 @@ func (l *Lease) contend(c *claimant, claim Claim, p *patience) standing {
 		claim.Waiter = gate
 	}
 	sent := time.Now()
-	claimed, err := l.guard.store.Claim(l.ctx, claim)
+	claimed, err := l.ask(c, claim)
 
 	gate.hall.mu.Lock()
 	defer gate.hall.mu.Unlock()
@@ -76,6 +76,19 @@ func (l *Lease) contend(c *claimant, claim Claim, p *patience) standing {
 	gate.advance()
 	c.refuse(claimed, err)
 	return decided
+}
+
+// ask carries out a claim.
+func (l *Lease) ask(c *claimant, claim Claim) (Claimed, error) {
+	returned := false
+	defer func() {
+		if !returned { // the store panicked, and whoever is next asks for itself
+			c.depart(Claimed{})
+		}
+	}()
+	claimed, err := l.guard.store.Claim(l.ctx, claim)
+	returned = true
+	return claimed, err
 }
 
 // linger waits in line, or at its front for the store's word, until there is something to do.
