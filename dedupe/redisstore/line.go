@@ -31,12 +31,13 @@ type line struct {
 	complained    bool
 }
 
-// waiting is a claim that may have a place in a line.
+// waiting is a claim that had a place in a line, until it is released or completed: also after it was
+// granted, because a word about that may still be on its way, and must not end what it is about.
 type waiting struct {
 	dedupe.Holder
 
 	waiter dedupe.Waiter
-	since  time.Time // before a claim was sent that the store did not grant
+	owner  bool      // it was granted, so nothing needs to be heard about it
 	forget time.Time // when it has been left without a word for too long to be there still
 }
 
@@ -59,34 +60,39 @@ func (l *line) channel(key string) (channel, mode string) {
 }
 
 // enter returns a place in the line of a record for a claim that is about to be sent, or "" as long as
-// nothing would be heard; then it begins to listen.
-func (l *line) enter(key string, c dedupe.Claim, sent time.Time) string {
+// nothing would be heard.
+func (l *line) enter(key string, c dedupe.Claim) string {
 	channel, mode := l.channel(key)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := l.listening[channel]
-	if s == nil {
-		l.listen(key, channel)
+	if l.listening[channel] == nil {
 		return ""
 	}
-	s.used[channel] = sent
-	if w := l.waiting[c.Token]; w != nil {
-		w.waiter = c.Waiter
-	} else {
-		l.waiting[c.Token] = &waiting{c.Holder, c.Waiter, sent, sent.Add(patience)}
-	}
+	l.waiting[c.Token] = &waiting{Holder: c.Holder, waiter: c.Waiter, forget: time.Now().Add(patience)}
 	return string(c.Token[:]) + mode + l.name
 }
 
 // patience is how long a claim is remembered that nobody speaks of.
 const patience = 15 * time.Minute
 
-// confirm notes that a claim sent at sent was not granted.
-func (l *line) confirm(t dedupe.Token, sent time.Time) {
+// found notes what a claim found that wants a place. The first that finds its key held begins to listen.
+func (l *line) found(key string, c dedupe.Claim, status string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if w := l.waiting[t]; w != nil {
-		w.since, w.forget = sent, sent.Add(patience)
+	if w := l.waiting[c.Yields]; w != nil && w.owner {
+		delete(l.waiting, c.Yields)
+	}
+	switch status {
+	case "granted":
+		if w := l.waiting[c.Token]; w != nil {
+			w.owner = true
+		}
+	case "held", "queued": // if it is queued already, it may be told yet
+		if channel, _ := l.channel(key); l.listening[channel] == nil {
+			l.listen(key, channel)
+		}
+	default:
+		delete(l.waiting, c.Token)
 	}
 }
 
@@ -114,10 +120,9 @@ func (l *line) hear(word string, heard time.Time) {
 	var grant dedupe.Grant
 	switch fields[0] {
 	case "granted":
-		delete(l.waiting, h.Token)
 		grant = dedupe.Grant{Fence: uint64(number), Since: heard, Lease: grantLease}
-		if w != nil && w.since.After(heard) {
-			grant.Since = w.since
+		if w != nil {
+			w.owner = true
 		}
 	case "again":
 		grant.Lease = time.Duration(number) * time.Microsecond

@@ -110,9 +110,8 @@ func (s *Store) Claim(ctx context.Context, c dedupe.Claim) (dedupe.Claimed, erro
 		call.add("")
 	}
 	place := ""
-	sent := time.Now()
 	if c.Waiter != nil {
-		place = s.line.enter(call.key(), c, sent)
+		place = s.line.enter(call.key(), c)
 	}
 	call.add(place)
 	if c.Yields == (dedupe.Token{}) {
@@ -124,12 +123,8 @@ func (s *Store) Claim(ctx context.Context, c dedupe.Claim) (dedupe.Claimed, erro
 	if err != nil {
 		return dedupe.Claimed{}, err // in line or not: the engine releases it
 	}
-	if place != "" {
-		if r.status == "queued" {
-			s.line.confirm(c.Token, sent)
-		} else {
-			s.line.leave(c.Token)
-		}
+	if c.Waiter != nil {
+		s.line.found(call.key(), c, r.status)
 	}
 	return r.claimed()
 }
@@ -148,7 +143,11 @@ func (s *Store) Complete(ctx context.Context, h dedupe.Holder, answer []byte, re
 	if answer != nil {
 		call.add(answer)
 	}
-	return s.expect(ctx, call, "completed")
+	err := s.expect(ctx, call, "completed")
+	if err == nil { // not before: a late word about the grant must not end the lease
+		s.line.leave(h.Token)
+	}
+	return err
 }
 
 // Release implements [dedupe.Store].

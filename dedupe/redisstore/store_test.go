@@ -41,6 +41,7 @@ func TestOnCluster(t *testing.T) {
 func runSuite(t *testing.T, client redis.UniversalClient) {
 	store := redisstore.New(client, redisstore.WithBudget(10*time.Second))
 	storetest.Run(t, func(*testing.T) dedupe.Store { return store },
+		storetest.WithLines(),
 		storetest.WithTTLs(func(ctx context.Context, d dedupe.Digest) (time.Duration, bool, error) {
 			rest, err := client.PTTL(ctx, store.Key(d)).Result()
 			switch {

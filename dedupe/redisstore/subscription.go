@@ -2,7 +2,6 @@ package redisstore
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"strconv"
 	"sync"
@@ -28,6 +27,7 @@ const (
 // subscription is one connection over which Redis tells about grants.
 type subscription struct {
 	line    *line
+	client  Client // of the server
 	address string
 	pubsub  *redis.PubSub
 	sharded bool
@@ -53,7 +53,7 @@ func (l *line) listen(key, channel string) {
 		Options() *redis.Options
 	}: // one server, perhaps behind Sentinel
 		if l.subscriptions[""] == nil {
-			l.subscribe("", channel, client.Subscribe(context.Background()), false)
+			l.subscribe(l.client, "", channel, client.Subscribe(context.Background()), false)
 		}
 	case *redis.ClusterClient:
 		l.denied = time.Now().Add(beat / 8) // until it is known which node has the key
@@ -77,7 +77,7 @@ func (l *line) listenTo(client *redis.ClusterClient, key, channel string) {
 	switch {
 	case l.closed || l.listening[channel] != nil:
 	case s == nil:
-		l.subscribe(address, channel, node.SSubscribe(context.Background()), true)
+		l.subscribe(node, address, channel, node.SSubscribe(context.Background()), true)
 	case s.used[channel].IsZero():
 		s.used[channel] = time.Now()
 		go func() { _ = s.pubsub.SSubscribe(context.Background(), channel) }() // or the connection ends, and with it s
@@ -85,10 +85,10 @@ func (l *line) listenTo(client *redis.ClusterClient, key, channel string) {
 }
 
 // subscribe starts a subscription. The line is locked.
-func (l *line) subscribe(address, channel string, pubsub *redis.PubSub, sharded bool) {
+func (l *line) subscribe(client Client, address, channel string, pubsub *redis.PubSub, sharded bool) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &subscription{
-		line: l, address: address, pubsub: pubsub, sharded: sharded, end: cancel,
+		line: l, client: client, address: address, pubsub: pubsub, sharded: sharded, end: cancel,
 		used: map[string]time.Time{channel: time.Now()},
 	}
 	l.subscriptions[address] = s
@@ -108,6 +108,7 @@ func (s *subscription) receive(ctx context.Context, channel string) {
 		s.line.complain(err)
 		return
 	}
+	go s.tell(ctx, channel)
 	for {
 		received, err := s.pubsub.Receive(ctx)
 		if err != nil {
@@ -125,20 +126,35 @@ func (s *subscription) receive(ctx context.Context, channel string) {
 	}
 }
 
+// tell tries whether this process may tell others, as its scripts do, who would take those for dead that it
+// may not tell. The word says nothing.
+func (s *subscription) tell(ctx context.Context, channel string) {
+	command := "publish"
+	if s.sharded {
+		command = "spublish"
+	}
+	if err := s.client.Process(ctx, redis.NewIntCmd(ctx, command, channel, "")); err != nil {
+		s.line.complain(err)
+		s.end()
+	}
+}
+
 // heardOf notes that a channel is heard from now on, or not any more because its slot has moved.
 func (l *line) heardOf(s *subscription, r *redis.Subscription) {
 	l.mu.Lock()
+	moved := false
 	switch {
 	case r.Kind == "subscribe" || r.Kind == "ssubscribe":
 		l.listening[r.Channel] = s
-		l.mu.Unlock()
-		return
 	case l.listening[r.Channel] == s:
 		delete(l.listening, r.Channel)
 		delete(s.used, r.Channel)
+		moved = true
 	}
 	l.mu.Unlock()
-	l.wakeAll()
+	if moved {
+		l.wakeAll()
+	}
 }
 
 // since returns when the last PING was sent that was answered.
@@ -162,30 +178,29 @@ func (s *subscription) answered(payload string) {
 func (s *subscription) watch(ctx context.Context) {
 	ticker := time.NewTicker(beat)
 	defer ticker.Stop()
-	for {
+	defer s.end()
+	for s.line.tidy(s) && s.try(ctx) {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
 		}
-		if needed := s.line.tidy(s); !needed {
-			s.end()
-			return
-		}
-		s.mu.Lock()
-		dead := !s.asked.IsZero() && time.Since(s.asked) > silence
-		ask := s.asked.IsZero()
-		if ask {
-			s.pings++
-			s.asked = time.Now()
-		}
-		payload := strconv.FormatUint(s.pings, 10)
-		s.mu.Unlock()
-		if dead || ask && s.pubsub.Ping(ctx, payload) != nil {
-			s.end()
-			return
-		}
 	}
+}
+
+// try sends a PING if none is unanswered, and reports whether the connection may be alive.
+func (s *subscription) try(ctx context.Context) bool {
+	s.mu.Lock()
+	now := time.Now()
+	if !s.asked.IsZero() {
+		defer s.mu.Unlock()
+		return now.Sub(s.asked) <= silence
+	}
+	s.pings++
+	s.asked = now
+	payload := strconv.FormatUint(s.pings, 10)
+	s.mu.Unlock()
+	return s.pubsub.Ping(ctx, payload) == nil
 }
 
 // tidy forgets what is long over, and reports whether a subscription is still needed.
@@ -199,6 +214,9 @@ func (l *line) tidy(s *subscription) bool {
 		}
 	}
 	for _, w := range l.waiting {
+		if w.owner {
+			continue
+		}
 		channel, _ := l.channel(l.store.Key(w.Digest))
 		if _, ours := s.used[channel]; ours {
 			s.used[channel] = now
@@ -241,9 +259,8 @@ func (l *line) complain(err error) {
 		return
 	}
 	l.denied = time.Now().Add(respite)
-	var refused redis.Error
-	if !errors.As(err, &refused) {
-		return
+	if !redis.HasErrorPrefix(err, "NOPERM") && !redis.HasErrorPrefix(err, "unknown command") {
+		return // it passes
 	}
 	l.denied = time.Now().Add(banned)
 	if !l.complained {

@@ -59,6 +59,9 @@ rest = last + rest - now
 --[[ line.lua ]]
 
 local line, lapse, place = record[8] or '', tonumber(record[6] or '0'), ARGV[6]
+if #line % place_size ~= 0 then -- something else: those in it ask again
+  line = ''
+end
 local queued = position(line, token)
 
 if rest > 0 and record[2] ~= ARGV[7] then
@@ -67,27 +70,29 @@ if rest > 0 and record[2] ~= ARGV[7] then
     redis.call('HSET', key, 'e', string.format('%.0f', now - last + ARGV[2]))
     return stamp .. 'granted ' .. record[3]
   end
-  if place == '' or #line >= most_places * place_size then
+  if place == '' or not queued and #line >= most_places * place_size then
     return stamp .. string.format('held %.0f', rest)
   end
   if not queued then
     redis.call('HSET', key, 'q', line .. place)
     redis.call('PEXPIRE', key, string.format('%.0f', math.ceil(rest / 1000) + lapse + grace))
   end
-  if (queued or #line + 1) > 1 then -- those before it may be dead, and be made owners until it asks
-    rest = math.min(rest, grant_lease)
-  end
+  -- Those before it may be dead, and be made owners until it asks; and words get lost.
+  rest = math.min(rest, (queued or #line + 1) > 1 and grant_lease or grace * 1000)
   return stamp .. string.format('queued %.0f', rest)
 end
 if rest <= 0 and record[6] then
-  return stamp .. string.format('lapsed %.0f', redis.call('PTTL', key))
+  return stamp .. string.format('lapsed %.0f', math.max(0, redis.call('PTTL', key))) -- see above: its clock goes on
 end
 
 -- The key is free: those in the line come first.
 if not queued then
   line = line .. (place ~= '' and place or token .. string.rep('-', place_size - 16))
 end
-local fence = math.max(now, last + 256) -- the owner had 256 of them
+-- The owner had 256 of them, though no more than one for each µs: where the clock is past its fence, the
+-- time is above all that it used. To add 256 then would let the fences of a busy key run ahead of the
+-- clock, and fall when its record goes.
+local fence = now > last and now or last + 256
 local owner, behind = pass_on(key, line, fence, now, lapse, token, tonumber(ARGV[2]))
 if owner == token then
   if fingerprint ~= '' then
@@ -99,8 +104,10 @@ if owner == token then
   end
   return stamp .. string.format('granted %.0f', fence)
 end
-if place == '' then -- it does not wait
-  redis.call('HSET', key, 'q', string.sub(behind, 1, #behind - place_size))
+if place == '' then -- it does not wait, or nothing would be heard at the moment
+  if not queued then
+    redis.call('HSET', key, 'q', string.sub(behind, 1, #behind - place_size))
+  end
   return stamp .. string.format('held %.0f', grant_lease)
 end
 return stamp .. string.format('queued %.0f', grant_lease)

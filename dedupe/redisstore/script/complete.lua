@@ -35,9 +35,8 @@ end
 local line = record[5] or ''
 if line ~= '' then -- they all find the answer when they ask
   --[[ line.lua ]]
-  while #line > 0 do
-    tell(key, line, 'again 0')
-    line = string.sub(line, place_size + 1)
+  for at = 1, #line, place_size do
+    tell(key, line, at, 'again 0')
   end
   redis.call('HDEL', key, 'q')
 end

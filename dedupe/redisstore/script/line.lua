@@ -16,12 +16,12 @@ local function position(line, token)
   end
 end
 
--- tell sends a word to the process at the beginning of the line and reports whether somebody listens.
+-- tell sends a word to the process of the place that begins there and reports whether somebody listens.
 -- A word is the token, what it is about, a number, and the record's key.
-local function tell(key, line, word)
-  local token, process = string.sub(line, 1, 16), string.sub(line, 18, 33)
+local function tell(key, line, at, word)
+  local token, process = string.sub(line, at, at + 15), string.sub(line, at + 17, at + 32)
   local receivers
-  if string.sub(line, 17, 17) == 's' then
+  if string.sub(line, at + 16, at + 16) == 's' then
     receivers = redis.pcall('SPUBLISH', key .. process, token .. word .. ' ' .. key)
   else
     local prefix = string.match(key, '^(.*){')
@@ -35,10 +35,10 @@ end
 -- returns the token of the new owner, nil if the line is empty, and what is left of the line.
 local function pass_on(key, line, fence, now, lapse, token, lease)
   local text = string.format('%.0f', fence)
-  while #line > 0 do
-    local first = string.sub(line, 1, 16)
-    if first == token or tell(key, line, 'granted ' .. text) then
-      line = string.sub(line, place_size + 1)
+  for at = 1, #line, place_size do
+    local first = string.sub(line, at, at + 15)
+    if first == token or tell(key, line, at, 'granted ' .. text) then
+      line = string.sub(line, at + place_size)
       if first ~= token then
         lease = grant_lease
       end
@@ -52,7 +52,6 @@ local function pass_on(key, line, fence, now, lapse, token, lease)
       end
       return first, line
     end
-    line = string.sub(line, place_size + 1)
   end
-  return nil, line
+  return nil, ''
 end

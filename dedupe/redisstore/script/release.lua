@@ -33,7 +33,7 @@ if record[2] ~= token then
 end
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-if not pass_on(key, line, math.max(now, last + 256), now, tonumber(record[6] or '0')) then
+if not pass_on(key, line, now > last and now or last + 256, now, tonumber(record[6] or '0')) then
   redis.call('DEL', key)
 end
 return stamp .. 'released'
