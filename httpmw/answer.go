@@ -37,6 +37,16 @@ func (a answer) replay(w http.ResponseWriter) {
 	}
 }
 
+// whole reports that the body has the length that the header says, unless head, where there is none.
+func (a answer) whole(head bool) bool {
+	for _, l := range a.header {
+		if l.name == contentLength && !head {
+			return announced(http.Header{contentLength: l.values}) == int64(len(a.body))
+		}
+	}
+	return true
+}
+
 // answerVersion is the first byte of every encoded answer. A layout that older code would misread
 // gets the next number.
 const answerVersion = 1

@@ -59,6 +59,7 @@ func onceOver(t testing.TB, handler http.HandlerFunc) http.Handler {
 var protocols = map[string]func(testing.TB, http.Handler) *httptest.Server{
 	"HTTP/1.1": http1,
 	"HTTP/2":   http2,
+	"h2c":      h2c,
 }
 
 func http1(t testing.TB, handler http.Handler) *httptest.Server {
@@ -76,6 +77,21 @@ func http2(t testing.TB, handler http.Handler) *httptest.Server {
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	server.EnableHTTP2 = true
 	server.StartTLS()
+	t.Cleanup(server.Close)
+	return server
+}
+
+// h2c is HTTP/2 without TLS.
+func h2c(t testing.TB, handler http.Handler) *httptest.Server {
+	t.Helper()
+	var unencrypted http.Protocols
+	unencrypted.SetUnencryptedHTTP2(true)
+	server := httptest.NewUnstartedServer(handler)
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.Config.Protocols = &unencrypted
+	server.EnableHTTP2 = true // which has no effect, but says what is spoken
+	server.Start()
+	server.Client().Transport.(*http.Transport).Protocols = &unencrypted
 	t.Cleanup(server.Close)
 	return server
 }

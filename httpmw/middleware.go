@@ -78,6 +78,11 @@ func (m *Middleware) Serve(w http.ResponseWriter, r *http.Request, next func(htt
 }
 
 func (c *call) serve() error {
+	defer func() {
+		if c.recorder != nil {
+			c.recorder.close()
+		}
+	}()
 	if err := dedupe.Do(c.http.Context(), c.middleware.guards, c); err != nil {
 		if outer, found := reach[interface{ disown() }](c.w); found {
 			outer.disown()
@@ -127,7 +132,7 @@ func (c *call) Invoke(ctx context.Context) {
 
 func (c *call) Record() {
 	if c.recorder == nil {
-		c.recorder = newRecorder(c.w, c.config.MaxAnswer, c.middleware.keptHeaders)
+		c.recorder = newRecorder(c.w, c.http.Method == http.MethodHead, c.config.MaxAnswer, c.middleware.keptHeaders)
 	}
 }
 
@@ -140,7 +145,7 @@ func (c *call) Answer(keep bool) ([]byte, dedupe.Verdict) {
 		return nil, dedupe.VerdictTombstone
 	case !keep && !c.config.Keep(status, header):
 		return nil, dedupe.VerdictRelease
-	case c.recorder.passing():
+	case !c.recorder.whole():
 		return nil, dedupe.VerdictTombstone
 	default:
 		return c.recorder.answer().encode(), dedupe.VerdictKeep
@@ -151,6 +156,9 @@ func (c *call) Replay(data []byte) error {
 	a, err := decodeAnswer(data)
 	if err != nil {
 		return err
+	}
+	if !a.whole(c.http.Method == http.MethodHead) {
+		return errAnswer
 	}
 	w := c.w
 	if c.recorder != nil { // a guard further out keeps the replay as its own answer

@@ -8,8 +8,6 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"strconv"
-	"strings"
 )
 
 // recorder is the http.ResponseWriter of a handler whose answer is to be kept. It holds the answer
@@ -23,40 +21,29 @@ type recorder struct {
 	under http.ResponseWriter
 	limit int
 	kept  []string // names of the headers to keep
+	head  bool     // the request is a HEAD
 
-	outer    http.Header // the headers to keep, and Trailer, as outer middleware set them
+	outer    http.Header // the headers to keep, and trailers, as outer middleware set them
 	status   int         // 0 until the handler wrote its header
 	header   http.Header // as they were when the handler wrote its header
+	length   int64       // the Content-Length in header, -1 for none
 	body     []byte
 	passed   bool // the answer goes straight through
 	hijacked bool
 	disowned bool // the handler did not run
 }
 
-func newRecorder(under http.ResponseWriter, limit int, kept []string) *recorder {
-	r := &recorder{under: under, limit: limit, kept: kept}
-	for _, name := range kept {
-		r.noteOuter(name)
-	}
-	r.noteOuter("Trailer")
+func newRecorder(under http.ResponseWriter, head bool, limit int, kept []string) *recorder {
+	r := &recorder{under: under, head: head, limit: limit, kept: kept}
+	r.noteOuter()
 	return r
-}
-
-func (r *recorder) noteOuter(name string) {
-	values, found := r.under.Header()[name]
-	if !found {
-		return
-	}
-	if r.outer == nil {
-		r.outer = make(http.Header)
-	}
-	r.outer[name] = slices.Clone(values)
 }
 
 // Header returns the real headers, so that inner handlers see what outer middleware set.
 func (r *recorder) Header() http.Header { return r.under.Header() }
 
-// WriteHeader notes status and headers. Informational answers go through at once.
+// WriteHeader notes status and headers. Informational answers go through at once, and so does one
+// that is announced as too large to be kept.
 func (r *recorder) WriteHeader(status int) {
 	if status < 100 || status > 999 { // as net/http does, and here rather than later
 		panic(fmt.Sprintf("invalid WriteHeader code %v", status))
@@ -70,10 +57,14 @@ func (r *recorder) WriteHeader(status int) {
 	default:
 		r.status = status
 		r.header = r.under.Header().Clone()
+		if r.length = announced(r.header); r.length > int64(r.limit) && r.sendsBody() {
+			r.pass()
+		}
 	}
 }
 
-// Write keeps p, or passes it on when the answer has become too large. A content type is left for
+// Write keeps p, or passes it on when the answer has become too large, or larger than its
+// Content-Length: whether that is an error is for the real writer to say. A content type is left for
 // net/http to find: it goes by the first 512 bytes, which it sees here as it would without us.
 func (r *recorder) Write(p []byte) (int, error) {
 	if r.status == 0 && !r.passed {
@@ -83,7 +74,7 @@ func (r *recorder) Write(p []byte) (int, error) {
 	case r.passed:
 	case len(p) > 0 && !bodyAllowed(r.status):
 		return 0, http.ErrBodyNotAllowed
-	case len(r.body)+len(p) > r.limit:
+	case len(r.body)+len(p) > r.limit, r.length >= 0 && int64(len(r.body)+len(p)) > r.length:
 		r.pass()
 	default:
 		r.body = append(r.body, p...)
@@ -149,12 +140,16 @@ func (r *recorder) pass() {
 	r.body = nil
 }
 
-// commit sends the answer, now that it is saved, and ends the recorder: what somebody still writes
-// to it goes nowhere.
+// commit sends the answer, now that it is saved.
 func (r *recorder) commit() {
 	if !r.passed && r.status != 0 {
 		r.send()
 	}
+}
+
+// close ends the recorder: what somebody still writes to it goes nowhere. After a panic that
+// somebody is what the handler has started, and the answer what is made of the panic further out.
+func (r *recorder) close() {
 	r.passed, r.under, r.body = true, closedWriter{r.under.Header()}, nil
 }
 
@@ -194,38 +189,25 @@ func (r *recorder) result() (int, http.Header) {
 	return r.status, r.header
 }
 
-// passing reports that the answer went straight through, or has parts that are not kept.
-func (r *recorder) passing() bool {
-	if _, header := r.result(); r.passed || !slices.Equal(header["Trailer"], r.outer["Trailer"]) {
-		return true
+// whole reports that all of the answer is here to be kept. It is not if a part of it went straight
+// through, nor with trailers. An answer that ended before its Content-Length is one that the
+// client has seen break off: without that header, as a replay, it would pass for complete.
+func (r *recorder) whole() bool {
+	if r.passed || r.trails() {
+		return false
 	}
-	for name := range r.under.Header() {
-		if strings.HasPrefix(name, http.TrailerPrefix) {
-			return true
-		}
-	}
-	return false
+	_, header := r.result()
+	length := announced(header)
+	return length < 0 || length == int64(len(r.body)) || !r.sendsBody()
 }
 
 // taken reports that the handler took over the connection.
 func (r *recorder) taken() bool { return r.hijacked || r.status == http.StatusSwitchingProtocols }
 
-// answer returns what is to be kept: of the headers, those the handler set or removed, and its
-// Content-Length if it is true.
-func (r *recorder) answer() answer {
-	status, header := r.result()
-	a := answer{status: status, body: r.body}
-	for _, name := range r.kept {
-		values, found := header[name]
-		outer, was := r.outer[name]
-		if found != was || !slices.Equal(values, outer) {
-			a.header = append(a.header, line{name, values})
-		}
-	}
-	if length := strconv.Itoa(len(r.body)); header.Get("Content-Length") == length {
-		a.header = append(a.header, line{"Content-Length", []string{length}})
-	}
-	return a
+// sendsBody reports that what is written becomes a body.
+func (r *recorder) sendsBody() bool {
+	status, _ := r.result()
+	return !r.head && bodyAllowed(status)
 }
 
 // bodyAllowed goes by RFC 9110.

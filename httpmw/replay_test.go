@@ -79,6 +79,15 @@ var kept = map[string]struct {
 		firstOnly: []string{"Set-Cookie", "Www-Authenticate", "X-Balance"},
 		contains:  "Content-Security-Policy: value of Content-Security-Policy",
 	},
+	"names in their own case": {handler: func(w http.ResponseWriter, _ *http.Request) {
+		w.Header()["ETag"] = []string{`"1"`}
+		w.Header()["LINK"] = []string{"</a>", "</b>, </c>"}
+	}},
+	"headers of a proxied answer": {firstOnly: []string{"Age"}, handler: func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Date", "Mon, 02 Jan 2006 15:04:05 GMT")
+		w.Header().Set("Age", "7")
+		_, _ = io.WriteString(w, "cached")
+	}},
 	"no content type": {handler: func(w http.ResponseWriter, _ *http.Request) {
 		w.Header()["Content-Type"] = nil
 		_, _ = io.WriteString(w, "<html>")
@@ -131,6 +140,11 @@ var kept = map[string]struct {
 		w.WriteHeader(http.StatusProcessing)
 		w.WriteHeader(http.StatusCreated)
 	}},
+	"continue": {handler: func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusContinue)
+		w.WriteHeader(http.StatusContinue)
+		_, _ = io.Copy(w, r.Body)
+	}},
 	"late status and headers": {handler: func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Location", "/orders/1")
 		w.Header().Set("Etag", `"1"`)
@@ -142,8 +156,28 @@ var kept = map[string]struct {
 		w.WriteHeader(http.StatusTeapot)
 		_, _ = io.WriteString(w, "x")
 	}},
-	"head": {method: http.MethodHead, firstOnly: []string{"Content-Length"}, handler: func(w http.ResponseWriter, r *http.Request) {
+	"head": {method: http.MethodHead, contains: "Content-Length: 16000", handler: func(w http.ResponseWriter, r *http.Request) {
 		http.ServeContent(w, r, "page.txt", time.Unix(1e9, 0), strings.NewReader(page))
+	}},
+	"head of a large answer": {method: http.MethodHead, contains: "Content-Length: 48000", handler: func(w http.ResponseWriter, r *http.Request) {
+		http.ServeContent(w, r, "page.txt", time.Unix(1e9, 0), strings.NewReader(page+page+page))
+	}},
+	"head, with a body": {method: http.MethodHead, handler: func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, page)
+	}},
+	"get": {method: http.MethodGet, handler: func(w http.ResponseWriter, r *http.Request) {
+		http.ServeContent(w, r, "page.txt", time.Unix(1e9, 0), strings.NewReader(page))
+	}},
+	"options": {method: http.MethodOptions, handler: func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Allow", "OPTIONS, POST")
+		w.WriteHeader(http.StatusNoContent)
+	}},
+	"method of its own": {method: "PURGE", handler: func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, r.Method+" ")
+		_, _ = io.Copy(w, r.Body)
+	}},
+	"method in lower case": {method: "get", handler: func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, r.Method)
 	}},
 }
 
