@@ -74,7 +74,7 @@ func (c *claimant) enter(store Store, limit int) standing {
 	if g == nil {
 		g = h.open(at)
 		c.gate, c.standing = g, contending
-		g.front, g.fingerprint = c, c.fingerprint
+		g.front, g.fingerprint, g.token = c, c.fingerprint, c.token
 		return c.standing
 	}
 	switch {
@@ -253,10 +253,10 @@ func (g *gate) leave(c *claimant) (left Token) {
 	return left
 }
 
-// handOn gives a key that is not needed any more to the next in line, if there is one: with the lease
-// as it is until deadline, unless less than enough is left of it or other processes are to have a
-// turn first; then the next one's claim ends the lease. It reports whether nothing is left to do.
-func (c *claimant) handOn(deadline time.Time, enough time.Duration) bool {
+// handOn gives l's key, which it does not need any more, to the next in line, if there is one: with the
+// lease as it is, unless too little is left of it or other processes are to have a turn first; then the
+// next one's claim ends the lease. It reports whether nothing is left to do.
+func (c *claimant) handOn(l *Lease) bool {
 	hall := hallOf(c.digest)
 	hall.mu.Lock()
 	defer hall.mu.Unlock()
@@ -274,7 +274,11 @@ func (c *claimant) handOn(deadline time.Time, enough time.Duration) bool {
 	// Fences must stay below the store's time, by which the next grant's rises.
 	behind := now.Sub(g.received) > time.Duration(g.handed+1)*time.Microsecond
 	alike := next.lease == c.lease && next.lapse == c.lapse // the store keeps to those of the claim
-	if g.handoffs > 0 && behind && alike && deadline.Sub(now) >= enough {
+	// An extension that ends with the maximum hold may still be on its way to the store, and must not cut
+	// the lease of the next one short: that one is to have a token of its own then.
+	whole := l.holdEnd.Sub(now) >= l.guard.lease
+	deadline := l.Deadline()
+	if g.handoffs > 0 && behind && alike && whole && deadline.Sub(now) >= l.guard.enough() {
 		g.handoffs--
 		g.handed++
 		g.since = now

@@ -193,7 +193,9 @@ func (l *Lease) add(digest Digest, key string) {
 
 // begin gives the lease the handler's context.
 func (l *Lease) begin(ctx context.Context) {
-	l.arrived = time.Now()
+	if l.guard.observe != nil { // only observers want to know
+		l.arrived = time.Now()
+	}
 	inner, cancel := context.WithCancelCause(ctx)
 	l.carrier = leaseContext{inner, l}
 	l.ctx, l.cancel = &l.carrier, cancel

@@ -72,9 +72,11 @@ func (g *Guard) admit(ctx context.Context, inner []*Guard, call Call, keys []str
 		return g.refuse(l, StoreUnavailable, ErrClosed)
 	}
 	claimed, err := l.acquire(fingerprint)
-	l.mu.Lock()
-	l.waited = time.Since(l.arrived)
-	l.mu.Unlock()
+	if g.observe != nil {
+		l.mu.Lock()
+		l.waited = time.Since(l.arrived)
+		l.mu.Unlock()
+	}
 
 	switch {
 	case err != nil && g.failOpen && l.gaveUp == nil && errors.Is(err, ErrStoreUnavailable) && !errors.Is(err, ErrRecordUnreadable):

@@ -20,7 +20,7 @@ type renewal struct {
 
 // start arms the first renewal. The lease is locked.
 func (r *renewal) start(l *Lease) {
-	r.timer = time.AfterFunc(l.renewIn(), l.renew)
+	r.timer = time.AfterFunc(l.renewIn(l.deadline.Sub(l.began)), l.renew)
 }
 
 // hasten arms the next renewal, and the expiry, for a deadline that is earlier than the one before.
@@ -29,13 +29,13 @@ func (r *renewal) hasten(l *Lease) {
 	if r.expiry != nil {
 		r.expiry.Reset(time.Until(l.deadline))
 	}
-	r.timer.Reset(l.renewIn())
+	r.timer.Reset(l.renewIn(time.Until(l.deadline)))
 }
 
-// renewIn is when to renew: after a third of what the store granted. The lease is locked.
-func (l *Lease) renewIn() time.Duration {
-	whole := time.Until(l.deadline) * 20 / 19 // the margin is a twentieth
-	return max(0, min(whole, l.guard.lease)/3)
+// renewIn is when to renew what is valid for so long: after a third of what the store granted, of which
+// the margin is a twentieth.
+func (l *Lease) renewIn(valid time.Duration) time.Duration {
+	return max(0, min(valid*20/19, l.guard.lease)/3)
 }
 
 // renew is one renewal: it extends the lease, then arms the next one.

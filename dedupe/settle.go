@@ -21,19 +21,13 @@ func (l *Lease) settle(verdict Verdict, answer []byte) {
 	ctx := context.WithoutCancel(l.ctx)
 
 	answer, verdict = l.encode(answer, verdict)
-	enough := l.guard.enough()
-	if time.Until(l.holdEnd) < l.guard.lease {
-		// An extension that ends with the maximum hold may still be on its way to the store, and must
-		// not cut the lease of the next one short: that one is to have a token of its own.
-		enough = maxLease
-	}
 	var failed []*claimant
 	var cause error // why the store was not told, by the last that it was not told
 	for i := l.taken - 1; i >= 0; i-- {
 		c := &l.keys[i]
 		if verdict != VerdictRelease {
 			c.conclude()
-		} else if c.handOn(l.Deadline(), enough) {
+		} else if c.handOn(l) {
 			continue
 		}
 		switch err := l.finish(ctx, c, verdict, answer); {

@@ -27,9 +27,15 @@ func (p *patience) waited() bool { return !p.until.IsZero() }
 func (l *Lease) obtain(c *claimant, claim Claim, p *patience) (Claimed, error) {
 	c.fingerprint, c.patient = claim.Fingerprint, p.wait > 0
 	c.lease, c.lapse = claim.Lease, claim.Lapse
-	for now := c.enter(l.guard.store, l.guard.maxWaiters); ; {
+	c.token = newToken()
+	claim.Token = c.token
+	now := c.enter(l.guard.store, l.guard.maxWaiters)
+	for alone := now == contending; ; alone = false {
 		switch now {
 		case contending:
+			if !alone {
+				claim.Token, claim.Yields = c.gate.request()
+			}
 			now = l.contend(c, claim, p)
 		case inLine, queued:
 			now = l.linger(c, p)
@@ -44,7 +50,6 @@ func (l *Lease) obtain(c *claimant, claim Claim, p *patience) (Claimed, error) {
 // contend asks the store for the key.
 func (l *Lease) contend(c *claimant, claim Claim, p *patience) standing {
 	gate := c.gate
-	claim.Token, claim.Yields = gate.request()
 	if c.patient {
 		claim.Waiter = gate
 	}

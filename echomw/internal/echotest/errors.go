@@ -216,7 +216,7 @@ func testGivingUp[M any](t *testing.T, v Version[M]) {
 		switch {
 		case v.Response(c).Committed:
 		case errors.Is(err, context.Canceled):
-			_ = c.NoContent(499)
+			_ = c.NoContent(http.StatusTeapot)
 		case errors.Is(err, errLeft):
 			_ = c.NoContent(http.StatusGone)
 		default:
@@ -247,7 +247,7 @@ func testGivingUp[M any](t *testing.T, v Version[M]) {
 		},
 		"a client that leaves a Once": {
 			outer: []M{v.Middleware(leaves)}, guard: v.New(Once(t)),
-			why: context.Context.Err, status: 499,
+			why: context.Context.Err, status: http.StatusTeapot,
 		},
 		"a client that leaves a Once, and why": {
 			outer: []M{v.Middleware(leaves)}, guard: v.New(Once(t)),
@@ -255,7 +255,7 @@ func testGivingUp[M any](t *testing.T, v Version[M]) {
 		},
 		"a client that leaves a Serialize": {
 			outer: []M{v.Middleware(leaves)}, guard: v.New(Account(t)),
-			why: context.Context.Err, status: 499,
+			why: context.Context.Err, status: http.StatusTeapot,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -287,8 +287,8 @@ func testGivingUp[M any](t *testing.T, v Version[M]) {
 			ErrorHandler: told,
 			Handler:      func(Context) error { return errors.Join(errShort, context.Canceled) },
 		})
-		Post(t, server.Server, "1").expect(t, 499, "", false)
-		Post(t, server.Server, "1").expect(t, 499, "", true)
+		Post(t, server.Server, "1").expect(t, http.StatusTeapot, "", false)
+		Post(t, server.Server, "1").expect(t, http.StatusTeapot, "", true)
 	})
 }
 
