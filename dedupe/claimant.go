@@ -19,11 +19,16 @@ type claimant struct {
 	standing    standing
 	began       time.Time // once granted: before the store granted it, or when it was handed on
 	deadline    time.Time // once granted: of the lease that it got
-	claimed     Claimed   // once decided
-	err         error     // once decided
+	decision    *decision // once decided
 
 	wake chan struct{} // told that standing changed; made when it first waits
 	next *claimant     // in line
+}
+
+// decision is why a claimant does not get the key.
+type decision struct {
+	found Claimed
+	err   error
 }
 
 // standing is how far a claimant is.
@@ -38,7 +43,7 @@ const (
 	queued
 	// granted: it has the key.
 	granted
-	// decided: it does not get the key; claimed and err say why.
+	// decided: it does not get the key; decision says why.
 	decided
 )
 
@@ -57,7 +62,7 @@ func (c *claimant) notify() {
 
 // refuse decides a claimant's claim.
 func (c *claimant) refuse(claimed Claimed, err error) {
-	c.gate, c.claimed, c.err = nil, claimed, err
+	c.gate, c.decision = nil, &decision{claimed, err}
 	c.stand(decided)
 }
 

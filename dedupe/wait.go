@@ -42,7 +42,7 @@ func (l *Lease) obtain(c *claimant, claim Claim, p *patience) (Claimed, error) {
 		case granted:
 			return Claimed{Status: StatusGranted}, nil
 		case decided:
-			return c.claimed, c.err
+			return c.decision.found, c.decision.err
 		}
 	}
 }
