@@ -28,7 +28,7 @@ type gate struct {
 
 	// While one of this process has the key.
 	since    time.Time // when the front got it
-	received time.Time // when the store's grant came
+	received time.Time // when the store's grant came, if it may be handed on
 	handed   int       // how often it was handed on since then
 	handoffs int       // how often it may still be
 }
@@ -188,15 +188,16 @@ func (g *gate) ask(t time.Time) {
 
 // hold notes that the front has the key, by a grant that was not made before began.
 func (g *gate) hold(fence uint64, began, deadline time.Time) {
-	now := time.Now()
 	g.phase, g.yields, g.grant = holding, Token{}, Grant{}
-	g.since, g.received, g.handed = now, now, 0
+	g.since, g.handed = began, 0
 	g.front.token, g.front.fence = g.token, fence
 	g.front.began, g.front.deadline = began, deadline
 	g.front.standing = granted
 	g.settleLine()
 	// Those who came before the grant get their turn in it, and no others: then other processes'.
-	g.handoffs = min(g.line.length, FencesPerGrant-1)
+	if g.handoffs = min(g.line.length, FencesPerGrant-1); g.handoffs > 0 {
+		g.received = time.Now()
+	}
 }
 
 // settleLine sends away those who only wanted to know whether the key is held, now that it is.
