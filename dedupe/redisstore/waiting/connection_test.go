@@ -98,10 +98,12 @@ func TestBlackHole(t *testing.T) {
 	impatient := request{Kind: lock, Key: "key", Wait: 2 * time.Second}
 	holder := w.member(t, long).begin(lockKey)
 	holder.awaitGrant(t)
-	lost := behind.member(t, long)
+	// A claim that comes through late, after all that took it back, holds the key for its lease.
+	const lease = 5 * time.Second
+	lost := behind.member(t, lease)
 	off := w.lineUp(t, lockKey, lost)[0]
 	waiting := w.lineUp(t, lockKey, w.member(t, long))[0]
-	late := behind.member(t, long).begin(impatient)
+	late := behind.member(t, lease).begin(impatient)
 	w.awaitLine(t, 3)
 	proxy.BlackHole()
 	holder.release(t)
