@@ -67,7 +67,7 @@ func (g *Guard) build(constructor string, found []error, options []Option) (*Gua
 	switch t := reflect.TypeOf(g.store); {
 	case t == nil, t.Kind() == reflect.Pointer && reflect.ValueOf(g.store).IsNil():
 		found = append(found, errors.New("the store is nil; give one, such as redisstore.New(client)"))
-	case !t.Comparable():
+	case !reflect.ValueOf(g.store).Comparable(): // also what an interface in it holds
 		found = append(found, fmt.Errorf("the store is a %v, which cannot be compared; give a pointer to it", t))
 	}
 	g.settings = defaults()
