@@ -2,7 +2,6 @@ package redisstore
 
 import (
 	"context"
-	"errors"
 	"sync"
 
 	"github.com/redis/go-redis/v9"
@@ -29,8 +28,8 @@ const (
 
 // queued is a call that waits for a pipeline.
 type queued struct {
-	call    call
 	command *redis.StringCmd
+	left    bool // the caller has gone before it was sent; guarded by batch.mu
 	text    string
 	err     error
 	done    chan struct{} // told once, when text and err are there
@@ -57,7 +56,7 @@ func (c *calls) run(ctx context.Context, call call) (string, error) {
 		return text, err
 	}
 	q := queuedPool.Get().(*queued) //nolint:errcheck,forcetypeassert // nothing else is put there
-	q.call, q.command = call, redis.NewStringCmd(ctx, call.words...)
+	q.command = redis.NewStringCmd(ctx, call.words...)
 	b.queue = append(b.queue, q)
 	if b.pipelines < maxPipelines {
 		b.pipelines++
@@ -66,7 +65,10 @@ func (c *calls) run(ctx context.Context, call call) (string, error) {
 	b.mu.Unlock()
 	select {
 	case <-q.done:
-	case <-ctx.Done(): // q is its pipeline's now
+	case <-ctx.Done(): // q is its pipeline's now, if it has one
+		b.mu.Lock()
+		q.left = true
+		b.mu.Unlock()
 		return "", ctx.Err()
 	}
 	text, err := q.text, q.err
@@ -104,11 +106,18 @@ func (c *calls) pipe() {
 			b.mu.Unlock()
 			return
 		}
-		together := append(make([]*queued, 0, n), b.queue[:n]...)
+		together := make([]*queued, 0, n)
+		for _, q := range b.queue[:n] {
+			if !q.left { // a claim that nobody waits for any more would hold its key for a whole lease
+				together = append(together, q)
+			}
+		}
 		clear(b.queue[:n])
 		b.queue = append(b.queue[:0], b.queue[n:]...)
 		b.mu.Unlock()
-		c.send(together)
+		if len(together) > 0 {
+			c.send(together)
+		}
 	}
 }
 
@@ -121,20 +130,18 @@ func (c *calls) send(together []*queued) {
 		_ = pipeline.Process(ctx, q.command) // it only queues
 	}
 	exec := func() error {
-		_, err := pipeline.Exec(ctx)
-		return err
+		_, _ = pipeline.Exec(ctx) // each command has its own error
+		return nil
 	}
-	var err error
+	var left error // why it was left behind, so that the commands may be written to yet
 	if c.prompt {
-		_ = exec() // each command has its own error
-	} else if err = c.apart(ctx, exec); ctx.Err() == nil && !errors.Is(err, errBehind) {
-		err = nil
+		_ = exec()
+	} else {
+		left = c.apart(ctx, exec)
 	}
 	for _, q := range together {
-		if err == nil {
+		if q.text, q.err = "", left; left == nil {
 			q.text, q.err = q.command.Result()
-		} else { // the commands may be written to yet
-			q.text, q.err = "", err
 		}
 		q.done <- struct{}{}
 	}

@@ -117,3 +117,33 @@ func TestCrowdOfOddReplies(t *testing.T) {
 		}
 	}
 }
+
+// TestCrowdThatLeavesIsNotSent: a claim whose caller gave up before it was sent is not sent afterwards,
+// when it would hold its key for a lease with nobody behind it.
+func TestCrowdThatLeavesIsNotSent(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	client := server.Client()
+	store := redisstore.New(client, redisstore.WithBudget(30*time.Second))
+	if _, err := store.Claim(t.Context(), claimOf(0)); err != nil { // the script is there
+		t.Fatal(err)
+	}
+	const callers = 3 * redisstore.Sendable
+	server.Pause()
+	short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	var all sync.WaitGroup
+	for i := range callers {
+		all.Go(func() {
+			if _, err := store.Claim(short, claimOf(i+1)); !errors.Is(err, dedupe.ErrStoreUnavailable) {
+				t.Errorf("claim %d: %v", i, err)
+			}
+		})
+	}
+	all.Wait()
+	server.Resume()
+	redistest.Eventually(t, time.Minute, func() bool { return redisstore.Quiet(store) }, "calls are still under way")
+	if n := client.DBSize(t.Context()).Val(); n > redisstore.Sendable+1 {
+		t.Errorf("%d of %d claims took effect, though only %d had been sent when their callers left", n, callers, redisstore.Sendable)
+	}
+}
