@@ -13,8 +13,8 @@ type claimant struct {
 
 	gate        *gate // where it stands, or nil
 	fingerprint Fingerprint
-	lease       time.Duration // that it claims, or the one before it did
-	lapse       time.Duration // likewise
+	lease       time.Duration // of its claim
+	lapse       time.Duration // of its claim
 	patient     bool          // it waits; otherwise it stays only until something is decided
 	standing    standing
 	began       time.Time // once granted: before the store granted it, or when it was handed on

@@ -157,7 +157,7 @@ func (g *gate) Wake(h Holder, grant Grant) bool {
 	switch {
 	case g.phase == holding: // the store said so before, in answer to a claim
 	case grant.Fence == 0:
-		g.ask(time.Now().Add(grant.Lease))
+		g.askAt(time.Now().Add(grant.Lease))
 		g.front.notify()
 	default:
 		g.grant = grant
@@ -178,9 +178,9 @@ func (g *gate) request() (token, yields Token) {
 	return g.token, g.yields
 }
 
-// ask has the front ask again at t, unless it is to ask sooner. A word to that effect may come before
+// askAt has the front ask again at t, unless it is to ask sooner. A word to that effect may come before
 // the answer to the claim that it is about.
-func (g *gate) ask(t time.Time) {
+func (g *gate) askAt(t time.Time) {
 	if g.again.IsZero() || t.Before(g.again) {
 		g.again = t
 	}

@@ -2,6 +2,8 @@ package dedupe_test
 
 import (
 	"context"
+	"errors"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -56,4 +58,38 @@ func TestStorePanics(t *testing.T) {
 	}()
 	r := ask("7")
 	r.proceeded(t, r.through(guard))
+}
+
+// Who is next in line ends the lease of the holder before it with its own claim. If that fails, the lease is
+// ended all the same, however many claims are being taken back in an outage.
+func TestClaimThatWasToEndALeaseFails(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		spy := newSpy()
+		guard := serialize(t, spy, dedupe.WithWait(time.Minute))
+		holder := ask("7").doing(lasting(time.Second))
+		result := holder.start(guard)
+		synctest.Wait()
+		down := errors.Join(dedupe.ErrStoreUnavailable, errDown)
+		mine := spy.seen(claim)[0].holder.Digest
+		spy.intercept(func(_ context.Context, v visit) error {
+			if v.holder.Digest != mine || v.claim.Yields != (dedupe.Token{}) {
+				return down
+			}
+			return nil
+		}, nil)
+		waiter := ask("7").start(guard)
+		time.Sleep(900 * time.Millisecond)
+		for i := range 200 { // more than are taken back at a time
+			refused(t, ask(strconv.Itoa(1000+i)).through(guard), dedupe.StoreUnavailable)
+		}
+		refused(t, <-waiter, dedupe.StoreUnavailable)
+		holder.proceeded(t, <-result)
+		synctest.Wait()
+		began := time.Now()
+		next := ask("7")
+		next.proceeded(t, next.through(guard))
+		if waited := time.Since(began); waited > time.Second {
+			t.Errorf("the key was free after %v", waited)
+		}
+	})
 }

@@ -128,10 +128,15 @@ func (g *Guard) abandon(ctx context.Context, h Holder) {
 	}
 	go func() {
 		defer g.abandoned.running.Add(-1)
-		_ = retry(context.WithoutCancel(ctx), time.Now().Add(abandonFor), func(ctx context.Context) error {
-			return g.store.Release(ctx, h)
-		}) // or it ends by itself
+		g.takeBack(ctx, h, abandonFor)
 	}()
+}
+
+// takeBack releases a key for as long as it takes, within d; or the lease ends by itself.
+func (g *Guard) takeBack(ctx context.Context, h Holder, d time.Duration) {
+	_ = retry(context.WithoutCancel(ctx), time.Now().Add(d), func(ctx context.Context) error {
+		return g.store.Release(ctx, h)
+	})
 }
 
 // again reports whether a call to the store failed in a way that may pass.

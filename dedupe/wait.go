@@ -33,7 +33,7 @@ func (l *Lease) obtain(c *claimant, claim Claim, p *patience) (Claimed, error) {
 	for alone := now == contending; ; alone = false {
 		switch now {
 		case contending:
-			if !alone {
+			if !alone { // otherwise the gate is new, and has c's token
 				claim.Token, claim.Yields = c.gate.request()
 			}
 			now = l.contend(c, claim, p)
@@ -61,8 +61,8 @@ func (l *Lease) contend(c *claimant, claim Claim, p *patience) standing {
 	switch {
 	case err != nil:
 		l.guard.abandon(l.ctx, claim.Holder)
-		if claim.Yields != (Token{}) {
-			l.guard.abandon(l.ctx, Holder{claim.Digest, claim.Yields})
+		if claim.Yields != (Token{}) { // its holder is done, and relies on this claim
+			go l.guard.takeBack(l.ctx, Holder{claim.Digest, claim.Yields}, claim.Lease)
 		}
 		if l.ctx.Err() == nil { // otherwise it says nothing about the store
 			gate.share(claimed, err)
@@ -173,7 +173,7 @@ func (g *gate) wait(found Claimed, p *patience) {
 		after = jitter(p.pause)
 	}
 	g.phase, g.yields = waiting, Token{}
-	g.ask(time.Now().Add(after))
+	g.askAt(time.Now().Add(after))
 	g.front.standing = queued
 	if g.front.wake == nil {
 		g.front.wake = make(chan struct{}, 1)
