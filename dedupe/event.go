@@ -10,7 +10,8 @@ const (
 	// WithFailOpen the handler runs all the same, and Open is true.
 	EventDecided EventKind = iota + 1
 	// EventSettled: a handler is done. Held says how long the key was held. Err is nil when the store
-	// knows, and otherwise why it could not be told, or that the lease was lost before.
+	// knows, or the next in line of this process has the key, and otherwise why the store could not be
+	// told, or that the lease was lost before.
 	EventSettled
 	// EventSettleFailed: a handler is done, and the store could not be told (Err). The engine
 	// tries again while the lease lasts.
